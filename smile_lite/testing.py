@@ -1,0 +1,42 @@
+"""Stand-ins for tests, deterministic and without a model: for ours, and for those of programs that use smile-lite."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["FakeEncoder"]
+
+
+class FakeEncoder:
+    """An Encoder whose vectors come from hashed character trigrams: texts that share letters are similar.
+
+    `calls` and `texts` count what was asked of it.
+    """
+
+    name = "fake@00000000"
+    precision = "fp32"
+    max_tokens = 512
+
+    def __init__(self, dimensions: int = 64) -> None:
+        self.dimensions = dimensions
+        self.calls = 0
+        self.texts: list[str] = []
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """[n, dimensions] float32 unit rows."""
+        self.calls += 1
+        self.texts += texts
+        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            padded = f"^{text.lower()}$".encode("utf-8", "replace")
+            for start in range(max(1, len(padded) - 2)):
+                row[zlib.crc32(padded[start : start + 3]) % self.dimensions] += 1.0
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
