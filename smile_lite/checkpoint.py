@@ -1,10 +1,11 @@
-"""A checkpoint folder in sentence-transformers' layout, read into a manifest: shape, pooling and length from its own files."""
+"""A checkpoint folder in sentence-transformers' layout, read into a manifest: shape, pooling and length from its own
+files.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from smile_lite.errors import ModelError, ModelUnavailable
@@ -12,6 +13,7 @@ from smile_lite.manifest import Architecture, Encoding, FileSpec, Manifest, Sour
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 __all__ = ["architecture_from_config", "encoding_from_checkpoint", "manifest_from_checkpoint"]
 
@@ -24,8 +26,8 @@ _POOLING_FLAGS: dict[str, Literal["cls", "mean"]] = {
 def manifest_from_checkpoint(folder: Path, *, pooling: str | None = None) -> Manifest:
     """Describe the checkpoint in `folder`. `pooling` ("cls" or "mean") stands in where the folder does not state it.
 
-    Raises ModelUnavailable where a file is missing, ModelError where the folder states no pooling (guessing would change
-    every score) or holds something the converter does not know.
+    Raises ModelUnavailable where a file is missing, ModelError where the folder states no pooling (guessing would
+    change every score) or holds something the converter does not know.
     """
     architecture = architecture_from_config(_read(folder / "config.json"))
     return Manifest(

@@ -1,20 +1,21 @@
 """BERT-family safetensors into an ONNX graph made for this job, without torch (extra `convert`).
 
-The graph takes `input_ids` [batch, tokens] alone: a batch holds texts of one length, so there is no padding and no mask.
-Pooling and normalisation are inside; it gives `embedding` [batch, dim], unit rows. With CLS pooling the last layer is computed for
-the CLS row only. The weights are not copied: the graph names their place in the checkpoint's own safetensors file
-(ONNX external data), which onnxruntime maps, so the bytes that run are those whose hash was published.
+The graph takes `input_ids` [batch, tokens] alone: a batch holds texts of one length, so there is no padding and no
+mask. Pooling and normalisation are inside; it gives `embedding` [batch, dim], unit rows. With CLS pooling the last
+layer is computed for the CLS row only. The weights are not copied: the graph names their place in the checkpoint's
+own safetensors file (ONNX external data), which onnxruntime maps, so the bytes that run are those whose hash was
+published.
 
-Three choices are measured ones (onnxruntime 1.32, one thread): Gemm with the weights as stored is as fast as MatMul with them
-transposed; LayerNormalization beside a plain Add beats the fused SkipLayerNormalization; and the mean over tokens is a
-product with ones, because ReduceMean sums in another order for a batch of one, and a text's vector must not depend on its batch.
+Three choices are measured ones (onnxruntime 1.32, one thread): Gemm with the weights as stored is as fast as MatMul
+with them transposed; LayerNormalization beside a plain Add beats the fused SkipLayerNormalization; and the mean over
+tokens is a product with ones, because ReduceMean sums in another order for a batch of one, and a text's vector must
+not depend on its batch.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from smile_lite.errors import ModelError
 from smile_lite.extras import require
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from smile_lite.manifest import Manifest
@@ -32,7 +35,11 @@ __all__ = ["CONVERTER_VERSION", "convert_bert"]
 CONVERTER_VERSION = 1
 _OPSET, _IR_VERSION = 18, 9
 _PREFIXES = ("", "bert.", "model.", "0.auto_model.")
-_ACTIVATION_OPS = {"gelu": ("Gelu", "com.microsoft"), "gelu_new": ("FastGelu", "com.microsoft"), "relu": ("Relu", "")}
+_ACTIVATION_OPS = {
+    "gelu": ("Gelu", "com.microsoft"),
+    "gelu_new": ("FastGelu", "com.microsoft"),
+    "relu": ("Relu", ""),
+}
 
 
 def convert_bert(manifest: Manifest, weights: Path, graph: Path, *, precision: str = "fp32") -> list[Path]:
@@ -200,7 +207,9 @@ class _Builder:
         return self._flat(self._norm(total, "embeddings.LayerNorm"))
 
     def _layer(self, state: str, layer: int, *, cls_only: bool) -> str:
-        """One transformer layer over flat rows [batch x tokens, hidden]; with `cls_only` the result is [batch, hidden]."""
+        """One transformer layer over flat rows [batch x tokens, hidden]; with `cls_only` the result is [batch,
+        hidden].
+        """
         shape, base = self._manifest.architecture, f"encoder.layer.{layer}."
         residual, query_shape = state, self._by_head
         if cls_only:
@@ -238,9 +247,7 @@ class _Builder:
         return self._node("Concat", self._size, self._ints("hidden", [self._manifest.architecture.hidden_size]), axis=0)
 
     def _first_token(self, whole: str) -> str:
-        return self._node(
-            "Slice", whole, self._ints("zero", [0]), self._ints("one", [1]), self._ints("one", [1])
-        )
+        return self._node("Slice", whole, self._ints("zero", [0]), self._ints("one", [1]), self._ints("one", [1]))
 
     def _flat(self, value: str) -> str:
         return self._node("Reshape", value, self._ints("flat", [-1, self._manifest.architecture.hidden_size]))

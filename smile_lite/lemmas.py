@@ -1,4 +1,6 @@
-"""Lemmas for the profile `reference` (extra `lemmas`): lemminflect, which agrees with WordNet's lemmatiser on 98.7% of words."""
+"""Lemmas for the profile `reference` (extra `lemmas`): lemminflect, which agrees with WordNet's lemmatiser on 98.7%
+of words.
+"""
 
 from __future__ import annotations
 

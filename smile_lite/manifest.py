@@ -1,4 +1,6 @@
-"""Manifests: what a model is, as data. Source, revision, licence, hashes, pooling, length, calibration: one TOML file a model."""
+"""Manifests: what a model is, as data. Source, revision, licence, hashes, pooling, length, calibration: one TOML file
+a model.
+"""
 
 from __future__ import annotations
 

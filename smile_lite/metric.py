@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-import numpy as np
-
 from smile_lite import __version__
 from smile_lite.encoder import Encoder, OnnxEncoder
 from smile_lite.errors import InputError, UsageError
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from smile_lite.manifest import Calibration
@@ -81,11 +80,11 @@ class Smile:
         report = smile.score(predictions=["It is Paris."], references=["Paris"], questions=["Capital of France?"])
         print(report.mean, report.signature)
 
-    profile: "paper" (the equations) or "reference" (what the published code computes: raw cosine, lemmas, average of the two
-    parts; for comparing with earlier numbers). weight: of the semantic part (paper: 0.3). exact: "contain" (the
-    reference's words stand in the prediction, on word boundaries) or "strict" (they are all of it); under
-    "reference" "off" or "fraction". on_empty: what an empty prediction is worth: "zero", "null" (unscored) or "error".
-    verdict: "calibrated" or "paper"; threshold: one of your own instead.
+    profile: "paper" (the equations) or "reference" (what the published code computes: raw cosine, lemmas, average of
+    the two parts; for comparing with earlier numbers). weight: of the semantic part (paper: 0.3). exact: "contain"
+    (the reference's words stand in the prediction, on word boundaries) or "strict" (they are all of it); under
+    "reference" "off" or "fraction". on_empty: what an empty prediction is worth: "zero", "null" (unscored) or
+    "error". verdict: "calibrated" or "paper"; threshold: one of your own instead.
 
     Raises UsageError for a setting that does not exist.
     """
@@ -128,8 +127,8 @@ class Smile:
     ) -> Smile:
         """SMILE over `model`: a name (`smile-lite models list`), a manifest's path or a checkpoint folder.
 
-        Pulled and converted first where it is not here yet. threads: None for what the process may use. `settings` go to
-        the constructor. Raises UnknownModel, ModelUnavailable, ModelIntegrityError, ExtraMissing.
+        Pulled and converted first where it is not here yet. threads: None for what the process may use. `settings` go
+        to the constructor. Raises UnknownModel, ModelUnavailable, ModelIntegrityError, ExtraMissing.
         """
         batch = {} if batch_size is None else {"batch_size": batch_size}
         encoder = OnnxEncoder.from_pretrained(
@@ -147,9 +146,9 @@ class Smile:
     ) -> Report:
         """Score each prediction against its reference, or the best of its references.
 
-        A str is one item, never its letters; one str as `predictions` with a list as `references` is one row with several
-        references. Without `synthetic` the semantic part compares with the reference alone and with question + reference,
-        and takes the nearer. Raises UsageError where the lengths differ, InputError for what is no text.
+        A str is one item, never its letters; one str as `predictions` with a list as `references` is one row with
+        several references. Without `synthetic` the semantic part compares with the reference alone and with question
+        + reference, and takes the nearer. Raises UsageError where the lengths differ, InputError for what is no text.
         """
         return self.score_rows(rows_from_columns(predictions, references, questions, synthetic, ids))
 
@@ -344,7 +343,7 @@ def _exact(profile: Profile, exact: str | None) -> Exact:
         raise UsageError(
             f"profile {profile.name!r} knows no exact match {exact!r}: there are {' and '.join(profile.exacts)}"
         )
-    return cast("Exact", exact)
+    return exact
 
 
 def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -46,14 +46,12 @@ def get_model(
 ) -> PulledModel:
     """`model`, ready to run and verified: pulled and converted first where that was not done yet.
 
-    Raises UnknownModel, ModelUnavailable or ModelIntegrityError (all exit 3), ExtraMissing where a conversion is due and
-    the extra `convert` is not installed.
+    Raises UnknownModel, ModelUnavailable or ModelIntegrityError (all exit 3), ExtraMissing where a conversion is due
+    and the extra `convert` is not installed.
     """
     manifest = resolve_manifest(model, pooling=pooling)
     if precision not in manifest.precisions:
-        raise ModelError(
-            f"{manifest.name} has no precision {precision!r}: there is {', '.join(manifest.precisions)}"
-        )
+        raise ModelError(f"{manifest.name} has no precision {precision!r}: there is {', '.join(manifest.precisions)}")
     found = Store(home).find(manifest)
     if found is None or graph_name(precision) not in found.files:
         found = pull_model(manifest, precision=precision, offline=offline, home=home, notify=notify)

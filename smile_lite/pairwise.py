@@ -23,8 +23,8 @@ _ENTRIES_PER_BLOCK = 4096  # vector pairs widened to float64 at once
 
 @dataclass(frozen=True, slots=True)
 class Similarities:
-    """For each of P pairs: `semantic` (the best phrasing), `ngram` (the best n-gram; 1 for a hit), and `position`, the word of the
-    prediction at which that n-gram begins.
+    """For each of P pairs: `semantic` (the best phrasing), `ngram` (the best n-gram; 1 for a hit), and `position`,
+    the word of the prediction at which that n-gram begins.
     """
 
     semantic: NDArray[np.float64]
@@ -35,7 +35,8 @@ class Similarities:
 def measure(plan: Plan, encoder: Encoder, *, shift: bool) -> Similarities:
     """Encode the plan's texts, each once, and compare. `shift`: (1 + cos) / 2 as in the paper, else the raw cosine.
 
-    Sentences and references are encoded first and held; n-grams come in blocks and are dropped when they have been compared.
+    Sentences and references are encoded first and held; n-grams come in blocks and are dropped when they have been
+    compared.
     """
     held = encoder.encode(plan.texts[: plan.kept])
     whole = np.repeat(plan.response[plan.pair_row], np.diff(plan.phrasing_offset))

@@ -1,7 +1,8 @@
 """What must be encoded, and which row needs which: texts into one table of unique ones, rows into index arrays.
 
-A pair is a row with one of its references. The reference's words standing in the prediction make a hit: an n-gram equals the
-reference, the maximum of the n-gram similarity is 1 by definition, and none of the pair's n-grams is encoded.
+A pair is a row with one of its references. The reference's words standing in the prediction make a hit: an n-gram
+equals the reference, the maximum of the n-gram similarity is 1 by definition, and none of the pair's n-grams is
+encoded.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ class RowTask:
 class Plan:
     """Index arrays over `texts`, of which the first `kept` are sentences and references and the rest only n-grams.
 
-    Shapes: R rows, P pairs, S phrasings, G n-grams (repeats of a text counted). row_offset[R+1] holds the pairs of a row,
-    phrasing_offset[P+1] the phrasings of a pair, gram_offset[P+1] its n-grams, in the order of the prediction.
-    A pair with a hit has no n-grams and no reference (-1): neither is needed.
+    Shapes: R rows, P pairs, S phrasings, G n-grams (repeats of a text counted). row_offset[R+1] holds the pairs of a
+    row, phrasing_offset[P+1] the phrasings of a pair, gram_offset[P+1] its n-grams, in the order of the prediction. A
+    pair with a hit has no n-grams and no reference (-1): neither is needed.
     """
 
     texts: tuple[str, ...]

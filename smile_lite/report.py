@@ -7,14 +7,13 @@ import math
 import unicodedata
 from array import array
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from smile_lite.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["Report", "RowScore", "Summary", "format_summary", "format_table", "plain"]
 
@@ -24,8 +23,9 @@ class RowScore:
     """The score of one row and its parts, all in [0, 1] (under the profile `reference` the parts are raw cosines).
 
     score: None where the row cannot be scored; then `reason` holds the code (missing_prediction, missing_reference,
-    empty_reference, bad_row). reason is empty_prediction, with score 0, for a prediction of nothing. best_reference: index of the reference that
-    scored highest. best_ngram: the stretch of the prediction nearest to it, as written. bin: 0 to 5.
+    empty_reference, bad_row). reason is empty_prediction, with score 0, for a prediction of nothing. best_reference:
+    index of the reference that scored highest. best_ngram: the stretch of the prediction nearest to it, as written.
+    bin: 0 to 5.
     """
 
     id: str | int
@@ -91,7 +91,9 @@ class Summary:
 
     @property
     def signature(self) -> str:
-        """The signature of the rows; where they differ (some rows with a synthetic answer, some without) in `syn`, how many of each."""
+        """The signature of the rows; where they differ (some rows with a synthetic answer, some without) in `syn`,
+        how many of each.
+        """
         return merge_signatures(self.signatures)
 
     def to_dict(self) -> dict[str, Any]:
@@ -190,9 +192,7 @@ def format_summary(summary: Summary) -> str:
     return f"{', '.join(figures)}\n{summary.signature}"
 
 
-def format_table(
-    rows: Sequence[RowScore], *, inputs: Sequence[tuple[str, str]] | None = None, width: int = 100
-) -> str:
+def format_table(rows: Sequence[RowScore], *, inputs: Sequence[tuple[str, str]] | None = None, width: int = 100) -> str:
     """Rows as aligned columns; with `inputs` the reference and the prediction of each beside its numbers."""
     numbers = [
         (
@@ -256,4 +256,3 @@ def _clip(text: str, size: int) -> str:
             break
         kept.append(char)
     return "".join(kept) + "…"
-

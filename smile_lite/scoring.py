@@ -50,9 +50,7 @@ def lexical(exact: NDArray[np.float64], ngram_similarity: NDArray[np.float64]) -
     return (exact + ngram_similarity) / 2.0
 
 
-def combine(
-    semantic: NDArray[np.float64], lexical_part: NDArray[np.float64], weight: float
-) -> NDArray[np.float64]:
+def combine(semantic: NDArray[np.float64], lexical_part: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
     """S = w s_s + (1 - w) s_l, clamped to [0, 1] against float error."""
     return np.clip(weight * semantic + (1.0 - weight) * lexical_part, 0.0, 1.0)
 
@@ -66,7 +64,8 @@ def harmonic_mean(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.
 def segmented_max(
     values: NDArray[np.float64], offsets: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The maximum of each `values[offsets[i]:offsets[i + 1]]` and its index in `values`; the first one where several tie.
+    """The maximum of each `values[offsets[i]:offsets[i + 1]]` and its index in `values`; the first one where several
+    tie.
 
     offsets: [n + 1], rising, from 0 to len(values). An empty segment gives -inf and index -1.
     """

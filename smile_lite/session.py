@@ -45,14 +45,16 @@ def available_cpus() -> int:
 
 
 def cgroup_quota(root: Path = Path("/sys/fs/cgroup"), proc: Path = Path("/proc/self/cgroup")) -> float | None:
-    """The CPU quota of the process's control group (v1 or v2) in CPUs, the tightest on the way up; None where there is none."""
+    """The CPU quota of the process's control group (v1 or v2) in CPUs, the tightest on the way up; None where there
+    is none.
+    """
     try:
         lines = proc.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
         return None
     limits = []
     for line in lines:
-        _, controllers, path = (line.split(":", 2) + ["", ""])[:3]
+        _, controllers, path = ([*line.split(":", 2), "", ""])[:3]
         if not controllers:
             limits += [_v2_limit(folder) for folder in _up(root, path)]
         elif "cpu" in controllers.split(","):
@@ -85,7 +87,8 @@ def _v1_limit(folder: Path) -> float | None:
 
 
 def open_session(graph: Path, threads: int) -> InferenceSession:
-    """The session of `graph` with `threads` threads: one in a process, shared by all who ask, safe from several threads.
+    """The session of `graph` with `threads` threads: one in a process, shared by all who ask, safe from several
+    threads.
 
     Idle threads sleep (no spinning), and a process that was forked off makes its own. Raises ModelIntegrityError where
     onnxruntime cannot load the graph.

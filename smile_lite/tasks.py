@@ -1,4 +1,6 @@
-"""From a row to what the plan needs of it, under one of two profiles: the paper's equations, or what its code computes."""
+"""From a row to what the plan needs of it, under one of two profiles: the paper's equations, or what its code
+computes.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ def reference_words(reference: str) -> Words:
 def paper_task(row: Row, prediction: Words, references: Mapping[int, Words], exact: Exact) -> RowTask:
     """The row under the paper's equations. `references`: the words of those of its references that are not blank.
 
-    `exact` "contain": 1 where the reference's words stand in the prediction in a row; "strict": 1 where they are all of it.
+    `exact` "contain": 1 where the reference's words stand in the prediction in a row; "strict": 1 where they are all
+    of it.
     """
     by_size: dict[int, list[str]] = {}
     pairs = []
@@ -79,7 +82,9 @@ def paper_task(row: Row, prediction: Words, references: Mapping[int, Words], exa
 def published_task(
     row: Row, prediction: str, references: Mapping[int, str], exact: Exact, lemma: Callable[[str], str]
 ) -> RowTask:
-    """The row as the published code treats it: words stripped of punctuation and lemmatised, word-fraction exact match."""
+    """The row as the published code treats it: words stripped of punctuation and lemmatised, word-fraction exact
+    match.
+    """
     words = published_words(prediction, lemma)
     pairs = []
     for index, reference in references.items():

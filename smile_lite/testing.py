@@ -39,4 +39,5 @@ class FakeEncoder:
             padded = f"^{text.lower()}$".encode("utf-8", "replace")
             for start in range(max(1, len(padded) - 2)):
                 row[zlib.crc32(padded[start : start + 3]) % self.dimensions] += 1.0
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors

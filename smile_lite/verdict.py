@@ -1,4 +1,6 @@
-"""From a score to "correct" or "incorrect": the paper's bins, a threshold fitted on human labels, or one of the user's."""
+"""From a score to "correct" or "incorrect": the paper's bins, a threshold fitted on human labels, or one of the
+user's.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["PAPER_THRESHOLD", "VerdictRule", "verdict_rule"]
 
 Verdict = Literal["correct", "incorrect"]
-PAPER_THRESHOLD = 4 / 6  # bin 4 of six; at w = 0.3 this is containment and nothing else (README, "What the score means")
+PAPER_THRESHOLD = (
+    4 / 6
+)  # bin 4 of six; at w = 0.3 this is containment and nothing else (README, "What the score means")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,7 @@ class VerdictRule:
     threshold: float
 
     def __call__(self, score: float) -> Verdict:
+        """The verdict on a score in [0, 1]."""
         return "correct" if score >= self.threshold else "incorrect"
 
     @property
@@ -37,8 +42,8 @@ def verdict_rule(
 ) -> VerdictRule:
     """The rule for `kind` ("calibrated", "paper"), or for a `threshold` of the user's, which goes before it.
 
-    None means calibrated where the model carries a calibration for the metric as it is set, else paper. Raises UsageError for a
-    calibration that is not there, for a threshold outside [0, 1], for an unknown kind.
+    None means calibrated where the model carries a calibration for the metric as it is set, else paper. Raises
+    UsageError for a calibration that is not there, for a threshold outside [0, 1], for an unknown kind.
     """
     if threshold is not None:
         if kind is not None:

@@ -1,4 +1,6 @@
-"""Rows out of parallel lists, as a Python caller has them: a str where a list is expected is one item, never its letters."""
+"""Rows out of parallel lists, as a Python caller has them: a str where a list is expected is one item, never its
+letters.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,6 @@ from smile_lite.errors import InputError, UsageError
 from smile_lite.rows.fields import FieldMap, Row, row_from_mapping
 
 __all__ = ["rows_from_columns"]
-
-
 
 
 def rows_from_columns(
@@ -42,8 +42,8 @@ def rows_from_columns(
             raise UsageError(f"there are {count} predictions and {len(values)} values for {name}: one a row is needed")
     fields = FieldMap()
     rows = []
-    for position, values in enumerate(zip(*columns.values(), strict=True), start=1):
-        raw = {name: _plain(value) for name, value in zip(columns, values, strict=True)}
+    for position, cells in enumerate(zip(*columns.values(), strict=True), start=1):
+        raw = {name: _plain(value) for name, value in zip(columns, cells, strict=True)}
         rows.append(row_from_mapping(raw, fields, number=position, line=position))
     _refuse_duplicates(rows)
     return rows

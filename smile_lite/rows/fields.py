@@ -43,9 +43,9 @@ _SINGULAR = {"reference": "references"}
 class Row:
     """One question with its reference or references, the prediction, and what else came with it.
 
-    `references` and `synthetic` are parallel: `synthetic[i]` is the synthetic answer of `references[i]`, or None. An entry of
-    `references` that is blank is kept, so that indices stay those of the file. `reason` is set where the row is known
-    beforehand not to be scorable (`missing_prediction`, `missing_reference`, `empty_reference`, `bad_row`).
+    `references` and `synthetic` are parallel: `synthetic[i]` is the synthetic answer of `references[i]`, or None. An
+    entry of `references` that is blank is kept, so that indices stay those of the file. `reason` is set where the row
+    is known beforehand not to be scorable (`missing_prediction`, `missing_reference`, `empty_reference`, `bad_row`).
     """
 
     id: str | int
@@ -132,8 +132,8 @@ def row_from_mapping(
 ) -> Row:
     """Make a Row of what a file held. `number` (1-based) is the id of a row that has none.
 
-    Raises InputError, with the field's name, where a required field is absent or a value has the wrong type. A field that
-    is present but null makes the row unscorable (`reason`), not wrong.
+    Raises InputError, with the field's name, where a required field is absent or a value has the wrong type. A field
+    that is present but null makes the row unscorable (`reason`), not wrong.
     """
     columns = fields.locate(raw, file=file, line=line)
     for name in required:
@@ -151,7 +151,10 @@ def row_from_mapping(
 
     def wrong(name: str, expected: str, got: object) -> InputError:
         return InputError(
-            f"field {columns[name]!r} must be {expected}, not {_describe(got)}", file=file, line=line, field=name
+            f"field {columns[name]!r} must be {expected}, not {_describe(got)}",
+            file=file,
+            line=line,
+            field=name,
         )
 
     def text(name: str) -> str | None:
@@ -202,9 +205,7 @@ def row_from_mapping(
     )
 
 
-def _missing(
-    references: list[str | None] | None, prediction: str | None, required: Iterable[str]
-) -> str | None:
+def _missing(references: list[str | None] | None, prediction: str | None, required: Iterable[str]) -> str | None:
     if "references" in required and (references is None or (references and all(r is None for r in references))):
         return "missing_reference"
     if "prediction" in required and prediction is None:

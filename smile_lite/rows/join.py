@@ -18,7 +18,12 @@ _SHOWN = 5
 
 
 def join_predictions(
-    rows: Iterable[Row], predictions: Iterable[Row], *, rows_file: str, predictions_file: str, allow_missing: bool = False
+    rows: Iterable[Row],
+    predictions: Iterable[Row],
+    *,
+    rows_file: str,
+    predictions_file: str,
+    allow_missing: bool = False,
 ) -> Iterator[Row]:
     """Yield `rows` in order, each with the prediction of the same id (compared as text: 1 is "1").
 
@@ -31,7 +36,9 @@ def join_predictions(
     extra = sorted(by_id.keys() - {str(row.id) for row in kept}, key=list(by_id).index)
     if extra:
         raise InputError(
-            f"{len(extra)} predictions have no row in {rows_file}: {_listed(extra)}", file=predictions_file, field="id"
+            f"{len(extra)} predictions have no row in {rows_file}: {_listed(extra)}",
+            file=predictions_file,
+            field="id",
         )
     if unanswered and not allow_missing:
         raise InputError(

@@ -85,22 +85,25 @@ def _to_row(item: tuple[int, Any] | BadRow, number: int, name: str, options: Rea
         return item.as_row(number)
     line, raw = item
     try:
-        if not isinstance(raw, dict):
-            raise InputError(f"a row must be a JSON object, not {json.dumps(raw)[:60]}", file=name, line=line)
-        return row_from_mapping(
-            raw, options.fields, number=number, file=name, line=line, required=options.required
-        )
+        _require_object(raw, name, line)
+        return row_from_mapping(raw, options.fields, number=number, file=name, line=line, required=options.required)
     except InputError as error:
         if options.skip_bad_rows:
             return BadRow(line, error).as_row(number)
         raise
 
 
+def _require_object(raw: Any, name: str, line: int) -> None:
+    if not isinstance(raw, dict):
+        raise InputError(f"a row must be a JSON object, not {json.dumps(raw)[:60]}", file=name, line=line)
+
+
 def _format_of(path: str | Path, options: ReadOptions) -> str:
     kind = options.format or ("jsonl" if str(path) == "-" else _SUFFIXES.get(Path(path).suffix.lower()))
     if kind is None:
         raise InputError(
-            f"its ending does not tell the format: choose with --input-format {'|'.join(FORMATS)}", file=str(path)
+            f"its ending does not tell the format: choose with --input-format {'|'.join(FORMATS)}",
+            file=str(path),
         )
     if kind not in FORMATS:
         raise UsageError(f"no input format is called {kind!r}; the formats are {', '.join(FORMATS)}")
@@ -113,7 +116,7 @@ def _open(path: str | Path, name: str) -> Iterator[IO[bytes]]:
         yield sys.stdin.buffer
         return
     try:
-        stream = Path(path).open("rb")
+        stream = Path(path).open("rb")  # noqa: SIM115 - closed below; errors of opening are told apart
     except FileNotFoundError:
         raise InputError("there is no such file", file=name) from None
     except OSError as error:
@@ -127,7 +130,6 @@ def _decoded_lines(
 ) -> Iterator[tuple[int, str]]:
     """Lines with their numbers, ends kept, the byte order mark of UTF-8 dropped."""
     with _open(path, name) as stream:
-        lines: Iterator[bytes] | Iterator[str]
         if options.encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
             for number, line in enumerate(stream, start=1):
                 if on_bytes is not None:
@@ -150,7 +152,9 @@ def _decode(line: bytes, number: int, name: str) -> str:
         for mark, encoding in _BYTE_ORDER_MARKS.items():
             if line.startswith(mark):
                 raise InputError(
-                    f"it is not UTF-8; it looks like {encoding}: use --encoding {encoding.lower()}", file=name, line=1
+                    f"it is not UTF-8; it looks like {encoding}: use --encoding {encoding.lower()}",
+                    file=name,
+                    line=1,
                 )
         line = line.removeprefix(b"\xef\xbb\xbf")
     try:
@@ -228,9 +232,7 @@ def _read_separated(separator: str) -> Callable[..., Iterator[tuple[int, Any] | 
                     _check_header(header, name)
                     continue
                 if len(cells) != len(header):
-                    error = InputError(
-                        f"{len(cells)} cells where the header has {len(header)}", file=name, line=line
-                    )
+                    error = InputError(f"{len(cells)} cells where the header has {len(header)}", file=name, line=line)
                     if not options.skip_bad_rows:
                         raise error
                     yield BadRow(line, error)

@@ -107,6 +107,4 @@ def _spell(char: str) -> str:
 
 @lru_cache(maxsize=16384)
 def _is_ignorable(char: str) -> bool:
-    return not char.isascii() and (
-        unicodedata.category(char) == "Cf" or _IGNORABLE.fullmatch(char) is not None
-    )
+    return not char.isascii() and (unicodedata.category(char) == "Cf" or _IGNORABLE.fullmatch(char) is not None)

@@ -14,7 +14,7 @@ _STRIPPED = re.compile(r"[^\w\s]")
 
 
 def published_words(text: str, lemma: Callable[[str], str]) -> list[str]:
-    """Lower-case, delete every character that is neither `\\w` nor space, split at spaces, lemmatise word by word.
+    r"""Lower-case, delete every character that is neither `\\w` nor space, split at spaces, lemmatise word by word.
 
     So 3.5 becomes 35, C++ becomes c, and the combining marks of Hindi and Thai are lost: that is what earlier
     numbers were computed with. Nothing but the profile `reference` uses it.

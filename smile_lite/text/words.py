@@ -22,7 +22,8 @@ _UNSPACED = (
     "\u4e00-\u9fff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af"
 )
 _UNSPACED_MARKS = (
-    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u17b6-\u17d3\u3099\u309a"
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e"
+    "\u1056-\u1059\u17b6-\u17d3\u3099\u309a"
 )
 _EMOJI = "\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
 _CURRENCY = "$¢-¥֏؋৲৳৻૱௹฿៛₠-⃀\ua838﷼"
@@ -74,9 +75,9 @@ class Words:
 def split_words(text: str) -> Words:
     """Cut `text` into words, in one linear pass.
 
-    Two words are the same when their keys are equal: case, width, accent composition, digit script, thousands separators,
-    the dots of U.S. and the 's of a possessive do not count; 3.5, -5, 10:30, x^2, C++ and AT&T are words. A text of
-    nothing but punctuation keeps it, so that only a blank text has no words.
+    Two words are the same when their keys are equal: case, width, accent composition, digit script, thousands
+    separators, the dots of U.S. and the 's of a possessive do not count; 3.5, -5, 10:30, x^2, C++ and AT&T are words.
+    A text of nothing but punctuation keeps it, so that only a blank text has no words.
     """
     folded, origin = fold(text)
     keys: list[str] = []

@@ -1,0 +1,78 @@
+"""Options that several commands share, and how they become a Smile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from smile_lite.metric import Smile
+
+__all__ = ["load_smile", "metric_options", "model_options", "notify", "offline_option"]
+
+
+def _apply(options: list[Callable[..., Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+offline_option = click.option("--offline", is_flag=True, help="Open no connection (as HF_HUB_OFFLINE=1 does).")
+
+model_options = _apply(
+    [
+        click.option(
+            "--model",
+            default="minilm",
+            show_default=True,
+            help="Name, manifest (.toml) or checkpoint folder.",
+        ),
+        click.option("--precision", default="fp32", show_default=True, help="Arithmetic of the encoder."),
+        click.option("--threads", type=click.IntRange(min=1), help="Default: SMILE_LITE_THREADS, or all usable CPUs."),
+        click.option("--batch-size", type=click.IntRange(min=1), help="Texts in a batch, at most; changes no score."),
+        offline_option,
+    ]
+)
+
+metric_options = _apply(
+    [
+        click.option("--profile", type=click.Choice(["paper", "reference"]), default="paper", show_default=True,
+                     help="The paper's equations, or what its published code computes."),
+        click.option("--weight", type=click.FloatRange(0, 1), help="Of the semantic part (paper: 0.3)."),
+        click.option("--exact", type=click.Choice(["contain", "strict", "fraction", "off"]),
+                     help="Exact match: the reference stands in the prediction, or is all of it."),
+        click.option("--on-empty", type=click.Choice(["zero", "null", "error"]), default="zero", show_default=True,
+                     help="What an empty prediction is worth."),
+        click.option("--verdict", type=click.Choice(["calibrated", "paper"]),
+                     help="Default: calibrated where the model has a calibration, else paper."),
+        click.option("--threshold", type=click.FloatRange(0, 1), help="Verdict at a threshold of your own."),
+    ]
+)  # fmt: skip
+
+
+def notify(message: str) -> None:
+    """One line on standard error."""
+    click.echo(f"smile-lite: {message}", err=True)
+
+
+def load_smile(
+    *, model: str, precision: str, threads: int | None, batch_size: int | None, offline: bool, **settings: Any
+) -> Smile:
+    """The metric that the options describe."""
+    from smile_lite.metric import Smile
+
+    return Smile.from_pretrained(
+        model,
+        precision=precision,
+        threads=threads,
+        batch_size=batch_size,
+        offline=offline,
+        notify=notify,
+        **settings,
+    )

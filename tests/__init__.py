@@ -1,0 +1,1 @@
+"""Tests mirror the modules; each is named by the behaviour it holds."""
