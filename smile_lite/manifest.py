@@ -10,7 +10,6 @@ import tomllib
 from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from smile_lite.errors import ModelError, UnknownModel
@@ -191,14 +190,12 @@ def _build(raw: dict[str, Any]) -> Manifest:
         notes=raw.get("notes", ""),
         architecture=Architecture(**raw["architecture"]),
         encoding=Encoding(**raw["encoding"]),
-        files=MappingProxyType({name: FileSpec(**spec) for name, spec in raw["files"].items()}),
+        files={name: FileSpec(**spec) for name, spec in raw["files"].items()},
         sources=tuple(Source(**source) for source in raw["sources"]),
         weights=raw.get("weights", "model.safetensors"),
         tokenizer=raw.get("tokenizer", "tokenizer.json"),
         precisions=tuple(raw.get("precisions", ("fp32",))),
-        calibrations=MappingProxyType(
-            {precision: Calibration(**values) for precision, values in raw.get("calibration", {}).items()}
-        ),
+        calibrations={precision: Calibration(**values) for precision, values in raw.get("calibration", {}).items()},
         golden=_golden(raw.get("golden")),
     )
     if manifest.encoding.pooling not in POOLINGS:

@@ -110,7 +110,10 @@ class Smile:
             raise UsageError(f"on_empty is one of {', '.join(ON_EMPTY)}, not {on_empty!r}")
         self.on_empty = on_empty
         self.rule: VerdictRule = verdict_rule(verdict, threshold=threshold, calibration=self._calibration())
-        self._lemma: Callable[[str], str] | None = noun_lemma() if profile == "reference" else None
+        self._lemma: Callable[[str], str] | None = None
+        if self.profile.words == "published":
+            noun_lemma("words")  # says at once where the extra is missing
+            self._lemma = noun_lemma
 
     @classmethod
     def from_pretrained(

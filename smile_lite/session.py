@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import threading
@@ -119,8 +120,13 @@ def _new_session(graph: Path, threads: int) -> Any:
 
 
 def _forget_sessions() -> None:
-    """In a forked child: the threads of the parent's sessions are not there, and its lock may be held for ever."""
+    """In a forked child: the threads of the parent's sessions are not there, and its lock may be held for ever.
+
+    The sessions themselves are left to leak: destroying one would wait for its threads, for ever.
+    """
     global _opening
+    for session in _sessions.values():
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(session))
     _sessions.clear()
     _opening = threading.Lock()
 

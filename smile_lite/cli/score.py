@@ -17,6 +17,7 @@ from smile_lite.rows import (
     FieldMap,
     ReadOptions,
     atomic_text_writer,
+    display_name,
     join_predictions,
     json_line,
     read_rows,
@@ -135,8 +136,8 @@ def _rows(
     return join_predictions(
         read_rows(input_file, replace(options, required=("id", "references")), on_bytes=on_bytes),
         read_rows(predictions_file, replace(options, required=("id", "prediction"), format=None)),
-        rows_file=input_file,
-        predictions_file=predictions_file,
+        rows_file=display_name(input_file),
+        predictions_file=display_name(predictions_file),
         allow_missing=allow_missing,
     )
 
@@ -158,7 +159,7 @@ def _located(scored: Iterator[tuple[Row, RowScore]], file: str) -> Iterator[tupl
     except InputError as error:
         if error.file is not None:
             raise
-        raise InputError(error.message, file=file, line=error.line, field=error.field) from None
+        raise InputError(error.message, file=display_name(file), line=error.line, field=error.field) from None
 
 
 def _counted(scored: Iterator[tuple[Row, RowScore]], summary: Summary) -> Iterator[tuple[Row, RowScore]]:

@@ -3,7 +3,7 @@
 from smile_lite.rows.columns import rows_from_columns
 from smile_lite.rows.fields import FIELD_ALIASES, BadRow, FieldMap, Row, row_from_mapping
 from smile_lite.rows.join import join_predictions
-from smile_lite.rows.readers import FORMATS, ReadOptions, read_rows
+from smile_lite.rows.readers import FORMATS, ReadOptions, display_name, read_rows
 from smile_lite.rows.writers import atomic_text_writer, json_line
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "ReadOptions",
     "Row",
     "atomic_text_writer",
+    "display_name",
     "join_predictions",
     "json_line",
     "read_rows",

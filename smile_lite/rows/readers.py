@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from smile_lite.rows.fields import Row
 
-__all__ = ["FORMATS", "ReadOptions", "read_rows"]
+__all__ = ["FORMATS", "ReadOptions", "display_name", "read_rows"]
 
 _SUFFIXES = {
     ".jsonl": "jsonl",
@@ -59,7 +59,7 @@ def read_rows(
     (`reason` "bad_row", the message in `extra["error"]`).
     """
     options = options or ReadOptions()
-    name = "standard input" if str(path) == "-" else str(path)
+    name = display_name(path)
     kind = _format_of(path, options)
     seen: dict[str, int] = {}
     count = 0
@@ -78,6 +78,11 @@ def read_rows(
         yield row
     if not count:
         raise InputError("there are no rows in it", file=name)
+
+
+def display_name(path: str | Path) -> str:
+    """What messages call a file."""
+    return "standard input" if str(path) == "-" else str(path)
 
 
 def _to_row(item: tuple[int, Any] | BadRow, number: int, name: str, options: ReadOptions) -> Row:
@@ -188,7 +193,7 @@ def _read_jsonl(
         if not line.strip():
             continue
         try:
-            parsed = _parse_json(line, name, number)
+            parsed = _parse_json(line.rstrip("\r\n"), name, number)
         except InputError as error:
             if not options.skip_bad_rows:
                 raise

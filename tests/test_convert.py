@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from smile_lite.checkpoint import manifest_from_checkpoint
+from smile_lite.convert import convert_bert
+from smile_lite.encoder import OnnxEncoder
+from smile_lite.errors import ModelError, ModelUnavailable
+from smile_lite.manifest import load_manifest
+from smile_lite.models import get_model
+from smile_lite.store import PulledModel
+
+from . import tiny
+
+TEXTS = ["the cat", "the cat sat on a mat", "paris", "what is the capital of france", "3 4 5", "it"]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize("prefix", ["", "bert."])
+def test_the_graph_computes_bert(tmp_path: Path, home: Path, pooling: str, prefix: str) -> None:
+    folder = tiny.write_checkpoint(tmp_path / "m", pooling=pooling, prefix=prefix)
+    encoder = OnnxEncoder(get_model(str(folder)), threads=1)
+    assert encoder.manifest.encoding.pooling == pooling
+    ids = [encoding.ids for encoding in encoder._tokenizer.encode_batch(TEXTS)]
+    expected = [tiny.forward(tiny.tensors(), one, pooling=pooling) for one in ids]
+    assert np.abs(encoder.encode(TEXTS) - np.array(expected)).max() < 2e-6
+
+
+@pytest.mark.parametrize("dtype", [np.float16])
+def test_weights_in_half_precision_are_widened(tmp_path: Path, home: Path, dtype: type) -> None:
+    folder = tiny.write_checkpoint(tmp_path / "half", dtype=dtype)
+    model = get_model(str(folder))
+    assert "fp32.safetensors" in model.files
+    encoder = OnnxEncoder(model, threads=1)
+    ids = encoder._tokenizer.encode("the cat sat").ids
+    expected = tiny.forward(tiny.tensors(dtype=dtype), ids, pooling="mean")
+    assert np.abs(encoder.encode(["the cat sat"])[0] - expected).max() < 2e-6
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_vector_does_not_depend_on_its_batch_or_the_threads(
+    tmp_path: Path, home: Path, pooling: str, threads: int
+) -> None:
+    model = get_model(str(tiny.write_checkpoint(tmp_path / "m", pooling=pooling)))
+    texts = [f"{word} {number} cat" for number in (3, 4, 5) for word in tiny.WORDS]
+    whole = OnnxEncoder(model, threads=1).encode(texts)
+    for size in (1, 2, 3, 7):
+        got = OnnxEncoder(model, threads=threads, batch_size=size).encode(texts)
+        assert np.abs(got - whole).max() <= 1e-6
+
+
+def test_the_weights_are_not_copied(tmp_path: Path, home: Path) -> None:
+    model = get_model(str(tiny.write_checkpoint(tmp_path / "m")))
+    graph = onnx.load(str(model.path("fp32.onnx")), load_external_data=False)
+    outside = {
+        entry.value
+        for tensor in graph.graph.initializer
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    assert outside == {"model.safetensors"}
+    assert [one.name for one in graph.graph.input] == ["input_ids"]
+    assert [one.name for one in graph.graph.output] == ["embedding"]
+
+
+def test_conversion_is_deterministic(checkpoint: Path, tmp_path: Path) -> None:
+    manifest = manifest_from_checkpoint(checkpoint)
+    for name in ("a.onnx", "b.onnx"):
+        convert_bert(manifest, checkpoint / "model.safetensors", checkpoint / name)
+    assert (checkpoint / "a.onnx").read_bytes() == (checkpoint / "b.onnx").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ("bytes", "this is not safetensors"),
+        ("shape", r"word_embeddings.weight has the shape \(3, 3\)"),
+        ("missing", "the tensor encoder.layer.1.output.dense.weight is missing"),
+        ("layers", "more than the 2 layers"),
+        ("names", "this is no BERT encoder"),
+    ],
+)
+def test_a_checkpoint_that_is_not_the_bert_described_is_refused(
+    checkpoint: Path, damage: str, message: str
+) -> None:
+    from safetensors.numpy import save_file
+
+    weights = tiny.tensors()
+    if damage == "shape":
+        weights["embeddings.word_embeddings.weight"] = np.zeros((3, 3), np.float32)
+    if damage == "missing":
+        del weights["encoder.layer.1.output.dense.weight"]
+    if damage == "layers":
+        weights["encoder.layer.2.output.dense.weight"] = weights["encoder.layer.1.output.dense.weight"]
+    if damage == "names":
+        weights = {f"other.{name}": value for name, value in weights.items()}
+    path = checkpoint / "model.safetensors"
+    save_file(weights, path)
+    if damage == "bytes":
+        path.write_bytes(b"\xff" * 100)
+    with pytest.raises(ModelError, match=message):
+        convert_bert(manifest_from_checkpoint(checkpoint), path, checkpoint / "x.onnx")
+
+
+def test_a_checkpoint_that_states_no_pooling_is_refused_unless_it_is_given(tmp_path: Path, home: Path) -> None:
+    folder = tiny.write_checkpoint(tmp_path / "bare", pooling=None)
+    with pytest.raises(ModelError, match="state it with --pooling"):
+        manifest_from_checkpoint(folder)
+    assert manifest_from_checkpoint(folder, pooling="cls").encoding.pooling == "cls"
+
+
+def test_a_checkpoint_of_another_family_is_refused(checkpoint: Path) -> None:
+    (checkpoint / "config.json").write_text('{"model_type": "llama"}')
+    with pytest.raises(ModelError, match="'llama' cannot be converted without torch"):
+        manifest_from_checkpoint(checkpoint)
+    (checkpoint / "config.json").unlink()
+    with pytest.raises(ModelUnavailable, match=r"config.json is missing"):
+        manifest_from_checkpoint(checkpoint)
+
+
+def test_minilm_agrees_with_torch(minilm: PulledModel) -> None:
+    golden = load_manifest("minilm").golden
+    assert golden is not None
+    vectors = OnnxEncoder(minilm, threads=1).encode(golden.texts).astype(np.float64)
+    for index, (head, cosines) in enumerate(zip(golden.heads, golden.cosines, strict=True)):
+        assert vectors[index, :8] == pytest.approx(head, abs=1e-5)
+        for other, cosine in enumerate(cosines):
+            assert vectors[index] @ vectors[other] == pytest.approx(cosine, abs=1e-5)
