@@ -29,7 +29,7 @@ def manifest_from_checkpoint(folder: Path, *, pooling: str | None = None) -> Man
     Raises ModelUnavailable where a file is missing, ModelError where the folder states no pooling (guessing would
     change every score) or holds something the converter does not know.
     """
-    architecture = architecture_from_config(_read(folder / "config.json"))
+    architecture = architecture_from_config(_read(folder / "config.json", dict))
     return Manifest(
         name=re.sub(r"[^a-z0-9.-]+", "-", folder.resolve().name.lower()).strip("-.") or "local",
         title=f"local checkpoint {folder.resolve().name}",
@@ -73,7 +73,7 @@ def architecture_from_config(config: Mapping[str, Any]) -> Architecture:
 
 def encoding_from_checkpoint(folder: Path, architecture: Architecture, *, pooling: str | None = None) -> Encoding:
     """Pooling, normalisation and length as sentence-transformers' files state them."""
-    modules = _read(folder / "modules.json") if (folder / "modules.json").is_file() else []
+    modules = _read(folder / "modules.json", list) if (folder / "modules.json").is_file() else []
     kinds = {str(module.get("type", "")).rpartition(".")[2]: module for module in modules}
     chosen = pooling or _pooling_of(folder, str(kinds.get("Pooling", {}).get("path", "1_Pooling")))
     if chosen not in ("cls", "mean"):
@@ -83,7 +83,7 @@ def encoding_from_checkpoint(folder: Path, architecture: Architecture, *, poolin
         )
     length = architecture.max_positions
     if (folder / "sentence_bert_config.json").is_file():
-        length = min(length, _read(folder / "sentence_bert_config.json").get("max_seq_length") or length)
+        length = min(length, _read(folder / "sentence_bert_config.json", dict).get("max_seq_length") or length)
     # A cosine does not see the length of a vector, so normalising never changes a score: always unit rows.
     return Encoding(pooling=cast("Literal['cls', 'mean']", chosen), normalise=True, max_tokens=length)
 
@@ -92,17 +92,20 @@ def _pooling_of(folder: Path, path: str) -> str | None:
     config = folder / path / "config.json"
     if not config.is_file():
         return None
-    raw = _read(config)
+    raw = _read(config, dict)
     stated = [name for name, value in raw.items() if name.startswith("pooling_mode") and value is True]
     if isinstance(raw.get("pooling_mode"), str):
         return str(raw["pooling_mode"])
     return _POOLING_FLAGS.get(stated[0]) if len(stated) == 1 else None
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path, kind: type) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        read = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ModelUnavailable(f"{path.parent}: {path.name} is missing, so this is no checkpoint folder") from None
-    except ValueError as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: this is not JSON: {error}") from None
+    if not isinstance(read, kind):
+        raise ModelError(f"{path}: it holds {type(read).__name__}, not {kind.__name__}")
+    return read

@@ -63,8 +63,9 @@ class OnnxEncoder:
         batch_size: int = BATCH_SIZE,
         tokens_per_batch: int = TOKENS_PER_BATCH,
     ) -> None:
-        if batch_size < 1 or tokens_per_batch < 1:
-            raise UsageError(f"a batch holds at least one text and one token, not {min(batch_size, tokens_per_batch)}")
+        for size in (batch_size, tokens_per_batch):
+            if not isinstance(size, int) or size < 1:
+                raise UsageError(f"a batch holds at least one text and one token, not {size!r}")
         self._model = model
         self._precision = precision
         self._threads = thread_count(threads)
@@ -76,7 +77,7 @@ class OnnxEncoder:
     @classmethod
     def from_pretrained(
         cls,
-        model: str = "minilm",
+        model: str | Path = "minilm",
         *,
         precision: str = "fp32",
         threads: int | None = None,
@@ -88,7 +89,7 @@ class OnnxEncoder:
         """An encoder of `model` (a name, a manifest's path, a checkpoint folder), pulled first if it has to be."""
         threads = thread_count(threads)  # wrong numbers are refused before anything is fetched
         pulled = get_model(
-            model, precision=precision, offline=offline, home=Path(home) if home else None, notify=notify
+            str(model), precision=precision, offline=offline, home=Path(home) if home else None, notify=notify
         )
         return cls(pulled, precision=precision, threads=threads, **options)
 
@@ -139,7 +140,7 @@ class OnnxEncoder:
 
     def _encode_part(self, texts: Sequence[str]) -> NDArray[np.float32]:
         prefix = self._model.manifest.encoding.prefix
-        encodings = self._tokenizer.encode_batch_fast([prefix + text for text in texts] if prefix else list(texts))
+        encodings = self._tokenizer.encode_batch_fast([_unicode(prefix + text) for text in texts])
         number: dict[tuple[int, ...], int] = {}
         which = np.array([number.setdefault(tuple(one.ids), len(number)) for one in encodings], dtype=np.int64)
         unique = list(number)
@@ -170,6 +171,11 @@ class OnnxEncoder:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._tokenizer = _load_tokenizer(self._model)
+
+
+def _unicode(text: str) -> str:
+    """`text` without lone surrogates, which no tokenizer takes."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _load_tokenizer(model: PulledModel) -> Tokenizer:

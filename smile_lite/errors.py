@@ -39,22 +39,35 @@ class SmileLiteError(Exception):
 class InputError(SmileLiteError, ValueError):
     """A row, a field or a file given by the user is wrong.
 
-    `file`, `line` (1-based) and `field` say where, as far as they are known.
+    `file`, `line` (1-based) and `field` say where, as far as they are known; `unit` is "line", or "row" where what is
+    read has no lines (Parquet, Python lists).
     """
 
     def __init__(
-        self, message: str, *, file: str | None = None, line: int | None = None, field: str | None = None
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        field: str | None = None,
+        unit: str = "line",
     ) -> None:
-        self.message, self.file, self.line, self.field = message, file, line, field
-        where = [part for part in (file, f"line {line}" if line is not None else None) if part]
+        self.message, self.file, self.line, self.field, self.unit = message, file, line, field, unit
+        where = [part for part in (file, f"{unit} {line}" if line is not None else None) if part]
         super().__init__(f"{', '.join(where)}: {message}" if where else message)
 
+    def at(self, *, file: str | None = None, unit: str | None = None) -> InputError:
+        """The same error, told with its file or unit."""
+        return InputError(
+            self.message, file=file or self.file, line=self.line, field=self.field, unit=unit or self.unit
+        )
+
     def __reduce__(self) -> tuple[object, ...]:
-        return (_restore_input_error, (self.message, self.file, self.line, self.field))
+        return (_restore_input_error, (self.message, self.file, self.line, self.field, self.unit))
 
 
-def _restore_input_error(message: str, file: str | None, line: int | None, field: str | None) -> InputError:
-    return InputError(message, file=file, line=line, field=field)
+def _restore_input_error(message: str, file: str | None, line: int | None, field: str | None, unit: str) -> InputError:
+    return InputError(message, file=file, line=line, field=field, unit=unit)
 
 
 class UsageError(SmileLiteError, ValueError):

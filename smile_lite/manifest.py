@@ -156,7 +156,10 @@ def load_manifest(name: str) -> Manifest:
         path = Path(name)
         if not path.is_file():
             raise UnknownModel(f"there is no manifest {name}")
-        return parse_manifest(path.read_text(encoding="utf-8"), origin=name)
+        try:
+            return parse_manifest(path.read_bytes().decode("utf-8"), origin=name)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelError(f"{name}: it cannot be read: {error}") from None
     known = known_models()
     if name not in known:
         raise UnknownModel(

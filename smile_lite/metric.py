@@ -16,7 +16,7 @@ from smile_lite.plan import RowTask, build_plan
 from smile_lite.report import Report, RowScore
 from smile_lite.rows import Row, rows_from_columns
 from smile_lite.scoring import bin_index, combine, harmonic_mean, lexical, segmented_max
-from smile_lite.signature import FALLBACK, Signature
+from smile_lite.signature import FALLBACK, Signature, short
 from smile_lite.tasks import PROFILES, Exact, Profile, paper_task, published_task, reference_words
 from smile_lite.text import Words, is_blank, published_words, sentence, split_words
 from smile_lite.verdict import VerdictRule, verdict_rule
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["ON_EMPTY", "PairScore", "Smile"]
 
 ON_EMPTY = ("zero", "null", "error")
-_ROWS_PER_CHUNK = 1024
-_CHARACTERS_PER_CHUNK = 2_000_000
+_ROWS_PER_CHUNK = 512  # texts are made unique over a chunk; finished rows are written a chunk at a time
+_CHARACTERS_PER_CHUNK = 150_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +100,13 @@ class Smile:
         verdict: str | None = None,
         threshold: float | None = None,
     ) -> None:
+        if isinstance(encoder, str) or not hasattr(encoder, "encode"):
+            raise UsageError(f"Smile takes an encoder: for a model by name, Smile.from_pretrained({encoder!r})")
         self.encoder = encoder
         self.profile = _profile(profile)
         self.weight = self.profile.weight if weight is None else weight
-        if not 0 <= self.weight <= 1:
-            raise UsageError(f"the weight of the semantic part lies between 0 and 1, not at {self.weight:g}")
+        if not isinstance(self.weight, (int, float)) or not 0 <= self.weight <= 1:
+            raise UsageError(f"the weight of the semantic part lies between 0 and 1, not at {self.weight!r}")
         self.exact = _exact(self.profile, exact)
         if on_empty not in ON_EMPTY:
             raise UsageError(f"on_empty is one of {', '.join(ON_EMPTY)}, not {on_empty!r}")
@@ -118,7 +120,7 @@ class Smile:
     @classmethod
     def from_pretrained(
         cls,
-        model: str = "minilm",
+        model: str | Path = "minilm",
         *,
         precision: str = "fp32",
         threads: int | None = None,
@@ -204,14 +206,15 @@ class Smile:
         default = self.profile.name == "paper" and self.weight == self.profile.weight and self.exact == "contain"
         return manifest.calibrations.get(self.encoder.precision) if manifest and default else None
 
-    def _signature(self, row: Row) -> str:
+    def signature_of(self, row: Row) -> str:
+        """The signature that the score of `row` has: the settings, and whether the row brings a synthetic answer."""
         given = [one is not None and bool(sentence(one)) for one in row.synthetic]
         syn = FALLBACK if not any(given) else "given" if all(given) else f"given+{FALLBACK}"
         metric = "smile" if self.profile.name == "paper" else f"smile-{self.profile.name}"
         return str(
             Signature(
                 metric=metric,
-                w=f"{self.weight:g}",
+                w=short(self.weight),
                 em=self.exact,
                 syn=syn,
                 words=self.profile.words,
@@ -257,7 +260,7 @@ class Smile:
 
     def _without(self, row: Row, reason: str) -> RowScore:
         nothing = (None,) * 9
-        return RowScore(row.id, *nothing, reason, self._signature(row))
+        return RowScore(row.id, *nothing, reason, self.signature_of(row))
 
     def _empty(self, row: Row) -> RowScore:
         if self.on_empty == "error":
@@ -276,7 +279,7 @@ class Smile:
             bin=0,
             verdict=self.rule(0.0),
             reason="empty_prediction",
-            signature=self._signature(row),
+            signature=self.signature_of(row),
             average=None if self._lemma is None else 0.0,
             harmonic=None if self._lemma is None else 0.0,
         )
@@ -319,7 +322,7 @@ class Smile:
                     bin=int(bins[number]),
                     verdict=self.rule(score),
                     reason=None,
-                    signature=self._signature(one.row),
+                    signature=self.signature_of(one.row),
                     average=float(pairs.average[pair]) if published else None,
                     harmonic=float(pairs.harmonic[pair]) if published else None,
                 )

@@ -46,7 +46,8 @@ def measure(plan: Plan, encoder: Encoder, *, shift: bool) -> Similarities:
     best_gram, index = segmented_max(grams, plan.gram_offset)
     hit = plan.hit >= 0
     best_gram = np.where(hit, 1.0, best_gram)
-    position = np.where(hit, plan.hit, index - plan.gram_offset[:-1])
+    position = plan.hit.copy()
+    position[~hit] = plan.gram_start[index[~hit]]
     if shift:
         best_phrasing, best_gram = shifted(best_phrasing), shifted(best_gram)
     return Similarities(best_phrasing, best_gram, position)

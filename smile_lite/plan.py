@@ -26,7 +26,8 @@ class PairTask:
 
     reference: its text as n-grams are compared with it. phrasings: the texts the prediction is compared with as a
     whole (the synthetic answer, or what stands in for it). exact: the exact-match part, in [0, 1]. hit: the word of
-    the prediction at which the reference stands, or -1. ngrams: the prediction's, empty where there is a hit.
+    the prediction at which the reference stands, or -1. ngrams: the prediction's, empty where there is a hit; starts:
+    the word at which each begins.
     """
 
     reference: str
@@ -34,6 +35,7 @@ class PairTask:
     exact: float
     hit: int
     ngrams: Sequence[str]
+    starts: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,9 @@ class Plan:
     """Index arrays over `texts`, of which the first `kept` are sentences and references and the rest only n-grams.
 
     Shapes: R rows, P pairs, S phrasings, G n-grams (repeats of a text counted). row_offset[R+1] holds the pairs of a
-    row, phrasing_offset[P+1] the phrasings of a pair, gram_offset[P+1] its n-grams, in the order of the prediction. A
-    pair with a hit has no n-grams and no reference (-1): neither is needed.
+    row, phrasing_offset[P+1] the phrasings of a pair, gram_offset[P+1] its n-grams, in the order of the prediction;
+    gram_start[G] is the word at which one begins. A pair with a hit has no n-grams and no reference (-1): neither is
+    needed.
     """
 
     texts: tuple[str, ...]
@@ -64,6 +67,7 @@ class Plan:
     phrasing_text: NDArray[np.int64]
     phrasing_offset: NDArray[np.int64]
     gram_text: NDArray[np.int64]
+    gram_start: NDArray[np.int64]
     gram_offset: NDArray[np.int64]
 
 
@@ -93,6 +97,7 @@ def build_plan(rows: Iterable[RowTask]) -> Plan:
         phrasing_text=_integers(phrasing_text),
         phrasing_offset=_offsets(len(pair.phrasings) for _, pair in pairs),
         gram_text=_integers(gram_text),
+        gram_start=_integers([start for _, pair in pairs for start in pair.starts]),
         gram_offset=_offsets(len(pair.ngrams) for _, pair in pairs),
     )
 

@@ -28,7 +28,7 @@ class RowScore:
     bin: 0 to 5.
     """
 
-    id: str | int
+    id: str | int | None
     score: float | None
     semantic: float | None
     lexical: float | None

@@ -29,11 +29,11 @@ def thread_count(requested: int | None = None) -> int:
         stated = os.environ.get("SMILE_LITE_THREADS", "").strip()
         if not stated:
             return available_cpus()
-        if not stated.isdecimal() or int(stated) < 1:
-            raise UsageError(f"SMILE_LITE_THREADS must be a positive whole number, not {stated!r}")
+        if not stated.isdecimal() or len(stated) > 4 or int(stated) < 1:
+            raise UsageError(f"SMILE_LITE_THREADS must be a positive whole number under 10000, not {stated[:20]!r}")
         return int(stated)
-    if requested < 1:
-        raise UsageError(f"the number of threads must be at least 1, not {requested}")
+    if not isinstance(requested, int) or not 0 < requested < 10_000:
+        raise UsageError(f"the number of threads is a whole number from 1 to 9999, not {requested!r}")
     return requested
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-__all__ = ["FALLBACK", "Signature", "differences"]
+__all__ = ["FALLBACK", "Signature", "differences", "short"]
 
 FALLBACK = "max(ref,question+ref)"
 
@@ -37,6 +37,11 @@ class Signature:
     def __str__(self) -> str:
         rest = (f"{field.name}:{getattr(self, field.name)}" for field in fields(self)[1:])
         return "|".join(("smile-lite", self.metric, *rest))
+
+
+def short(number: float) -> str:
+    """A number in as few digits as name it alone: 0.3, 1."""
+    return repr(float(number)).removesuffix(".0")
 
 
 def differences(a: str, b: str) -> list[str]:

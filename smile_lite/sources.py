@@ -61,6 +61,8 @@ def _fetch_wheel(source: Source, folder: Path, offline: bool) -> str:
             "--disable-pip-version-check",
         ]
         command += [
+            "--retries",
+            "2",
             "--no-deps",
             "--only-binary",
             ":all:",

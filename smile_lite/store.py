@@ -34,9 +34,9 @@ __all__ = ["PulledModel", "Store", "default_home", "sha256_of"]
 
 def default_home() -> Path:
     """SMILE_LITE_HOME, or the platform's folder for caches."""
-    if chosen := os.environ.get("SMILE_LITE_HOME"):
-        return Path(chosen)
     try:
+        if chosen := os.environ.get("SMILE_LITE_HOME"):
+            return Path(chosen).expanduser()
         return _platform_cache() / "smile-lite"
     except RuntimeError:  # no home folder, and no user of this number either
         raise ModelUnavailable("this user has no home folder: set SMILE_LITE_HOME to where the models are") from None
@@ -88,22 +88,22 @@ class PulledModel:
         `thorough`. Raises ModelIntegrityError that names the file, ModelUnavailable where it is gone.
         """
         known = {} if thorough else self._stamps()
-        stamps = {}
         for name, record in self.files.items():
             path = self.folder / name
-            try:
-                stamps[name] = _stamp(path)
-            except OSError:
-                raise ModelUnavailable(f"{path} is missing: {self._remedy()}") from None
             stated = self.manifest.files[name].sha256 if name in self.manifest.files else ""
             wanted = stated or record["sha256"]
-            if known.get(name) == [*stamps[name], wanted]:
-                continue
-            if sha256_of(path) != wanted:
+            try:
+                stamp = [*_stamp(path), wanted]
+                sound = known.get(name) == stamp or sha256_of(path) == wanted
+            except FileNotFoundError:
+                raise ModelUnavailable(f"{path} is missing: {self._remedy()}") from None
+            except OSError as error:
+                raise ModelUnavailable(f"{path} cannot be read: {error.strerror}") from None
+            if not sound:
                 raise ModelIntegrityError(
                     f"{path} is damaged or was changed: its sha256 is not {wanted[:16]}...; {self._remedy()}"
                 )
-            known[name] = [*stamps[name], wanted]
+            known[name] = stamp
         with contextlib.suppress(OSError):
             if known != self._stamps():
                 _write_json(self.folder / "verified.json", {name: known[name] for name in self.files})
@@ -117,6 +117,17 @@ class PulledModel:
 
     def _remedy(self) -> str:
         return f"pull it again with `smile-lite models pull {self.manifest.name} --force`"
+
+
+def _from_lock(manifest: Manifest, folder: Path, lock: Any) -> PulledModel:
+    """Raises KeyError, TypeError, ValueError or AttributeError for what is no lock file."""
+    files = {
+        name: {"sha256": str(record["sha256"]), **record, "bytes": int(record["bytes"])}
+        for name, record in lock["files"].items()
+    }
+    if not manifest.files.keys() <= files.keys():
+        raise KeyError("files")
+    return PulledModel(manifest, folder, files, str(lock["origin"]))
 
 
 def _stamp(path: Path) -> list[int]:
@@ -138,11 +149,12 @@ class Store:
         """The model, if it was pulled (its files are not checked here)."""
         folder = self.folder(manifest)
         try:
-            lock = json.loads((folder / "lock.json").read_text(encoding="utf-8"))
-            return PulledModel(manifest, folder, lock["files"], lock["origin"])
-        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            return _from_lock(manifest, folder, json.loads((folder / "lock.json").read_text(encoding="utf-8")))
+        except (FileNotFoundError, NotADirectoryError):
             return None
-        except (OSError, ValueError, KeyError, TypeError):
+        except PermissionError:
+            raise ModelUnavailable(f"{folder / 'lock.json'} cannot be read: permission denied") from None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise ModelIntegrityError(
                 f"{folder / 'lock.json'} is damaged: `smile-lite models pull {manifest.name} --force`"
             ) from None

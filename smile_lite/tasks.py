@@ -9,7 +9,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from smile_lite.plan import PairTask, RowTask
-from smile_lite.text import Words, find, join, ngrams, published_words, sentence, split_words
+from smile_lite.text import (
+    LONGEST_NGRAM,
+    Words,
+    find,
+    join,
+    ngram_starts,
+    ngrams,
+    published_words,
+    sentence,
+    split_words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +31,7 @@ __all__ = ["PROFILES", "Exact", "Profile", "paper_task", "published_task", "refe
 Exact = Literal["contain", "strict", "fraction", "off"]
 
 _ARTICLES = frozenset({"a", "an", "the"})
+_PRONOUNS = frozenset(["i", "it", "one", "other", "others", "same", "they", "them", "us", "we", "what", "which", "who"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +56,12 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
 def reference_words(reference: str) -> Words:
     """The words of a reference, without an English article in front: "the White House" stands in "White House staff".
 
-    A reference that is nothing but an article keeps it (the answer "A" of a multiple choice).
+    The article stays where it may be the answer, or part of a name: alone ("A"), as a capital letter ("A positive"),
+    before nothing but words such as "who" ("The Who").
     """
     words = split_words(reference)
-    if len(words) > 1 and words.keys[0] in _ARTICLES:
+    written = reference[words.starts[0] : words.ends[0]] if len(words) > 1 else ""
+    if written in _ARTICLES or (written == "The" and not set(words.keys[1:]) <= _PRONOUNS):
         return Words(words.text, words.keys[1:], words.starts[1:], words.ends[1:])
     return words
 
@@ -69,11 +82,12 @@ def paper_task(row: Row, prediction: Words, references: Mapping[int, Words], exa
         matched = hit >= 0 and (exact == "contain" or _same_words(reference, prediction))
         pairs.append(
             PairTask(
-                reference=join(reference.keys),
+                reference=join(reference.keys[:LONGEST_NGRAM]),
                 phrasings=_phrasings(row, index),
                 exact=float(matched),
                 hit=hit,
                 ngrams=() if hit >= 0 else by_size[size],
+                starts=() if hit >= 0 else ngram_starts(len(prediction), size),
             )
         )
     return RowTask(prediction=sentence(prediction.text), pairs=tuple(pairs))
@@ -90,21 +104,22 @@ def published_task(
     for index, reference in references.items():
         wanted = published_words(reference, lemma)
         hit = find(wanted, words)
-        overlap = len(set(wanted) & set(words)) / len(wanted) if wanted else 0.0
+        overlap = len(set(wanted) & set(words)) / len(wanted)
         pairs.append(
             PairTask(
-                reference=" ".join(wanted),
+                reference=" ".join(wanted[:LONGEST_NGRAM]),
                 phrasings=_phrasings(row, index),
                 exact=overlap if exact == "fraction" else 0.0,
                 hit=hit,
-                ngrams=() if hit >= 0 or not wanted else _plain_ngrams(words, len(wanted)),
+                ngrams=() if hit >= 0 else _plain_ngrams(words, len(wanted)),
+                starts=() if hit >= 0 else ngram_starts(len(words), len(wanted)),
             )
         )
     return RowTask(prediction=sentence(prediction), pairs=tuple(pairs))
 
 
 def _plain_ngrams(words: Sequence[str], size: int) -> list[str]:
-    return [" ".join(words[start : start + size]) for start in range(max(1, len(words) - size + 1))]
+    return [" ".join(words[start : start + min(size, LONGEST_NGRAM)]) for start in ngram_starts(len(words), size)]
 
 
 def _same_words(reference: Words, prediction: Words) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from smile_lite.errors import UsageError
+from smile_lite.signature import short
 
 if TYPE_CHECKING:
     from smile_lite.manifest import Calibration
@@ -34,7 +35,7 @@ class VerdictRule:
     @property
     def name(self) -> str:
         """What a signature calls it: calibrated@0.55, paper, threshold@0.8."""
-        return self.kind if self.kind == "paper" else f"{self.kind}@{self.threshold:g}"
+        return self.kind if self.kind == "paper" else f"{self.kind}@{short(self.threshold)}"
 
 
 def verdict_rule(
@@ -48,8 +49,8 @@ def verdict_rule(
     if threshold is not None:
         if kind is not None:
             raise UsageError("a verdict is by --verdict or by --threshold, not by both")
-        if not 0 <= threshold <= 1:
-            raise UsageError(f"a threshold lies between 0 and 1, not at {threshold:g}")
+        if not isinstance(threshold, (int, float)) or not 0 <= threshold <= 1:
+            raise UsageError(f"a threshold lies between 0 and 1, not at {threshold!r}")
         return VerdictRule("threshold", threshold)
     if kind is None:
         kind = "calibrated" if calibration else "paper"

@@ -133,10 +133,42 @@ def test_other_formats_hold_the_same_rows(run: Runner) -> None:
     rows = json.loads(run("score", "-", "--format", "json", stdin=TWO).out)
     assert [row["id"] for row in rows] == ["a", "b"]
     cells = list(csv.DictReader(io.StringIO(run("score", "-", "--format", "csv", stdin=hostile).out)))
-    assert [cell["prediction"] for cell in cells] == ["'=HYPERLINK(\"x\")", "'-5"]
+    assert [cell["prediction"] for cell in cells] == ['\'=HYPERLINK("x")', "'-5"]
     table = run("score", "-", "--format", "table", stdin=TWO, env={"COLUMNS": "80"}).out
     assert table.splitlines()[0].split()[:2] == ["id", "score"]
     assert "\x1b" not in table
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-"])
+@pytest.mark.parametrize(
+    "command", ["score two.jsonl", "score -", "--help", "--version", "models list", "explain -r a -p a"]
+)
+def test_closed_streams_are_no_accident(tmp_path: Path, command: str, closed: str) -> None:
+    (tmp_path / "two.jsonl").write_text(TWO)
+    line = f"{sys.executable} -m smile_lite {command} {closed}"
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=tmp_path, input=TWO, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "Traceback" not in done.stderr
+    assert done.returncode == (2 if command == "score -" and closed == "<&-" else 0), done.stderr
+    if command.startswith("score") and done.returncode == 0 and closed != ">&-":
+        assert len(done.stdout.splitlines()) == 2
+
+
+def test_an_error_of_the_program_s_own_is_one_line_too(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text(
+        "import smile_lite.metric\n"
+        "def fail(*_): raise TypeError('unforeseen')\n"
+        "smile_lite.metric.build_plan = fail\n"
+        "from smile_lite.cli import main\n"
+        "main(['explain', '-r', 'a', '-p', 'b'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "broken.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 70
+    assert done.stderr.splitlines()[-1].startswith("smile-lite: internal error, TypeError: unforeseen")
+    assert "Traceback" not in done.stderr
 
 
 def test_standard_output_is_utf8_whatever_the_locale_says(run: Runner) -> None:
@@ -145,6 +177,10 @@ def test_standard_output_is_utf8_whatever_the_locale_says(run: Runner) -> None:
     assert done.code == 0
     assert done.rows[0]["references"] == ["東京"]
     assert done.rows[0]["prediction"] == "東京\ud83d"
+    shown = run("explain", "-r", "東京", "-p", "Où?", env=env)
+    assert shown.code == 0
+    assert "東京" in shown.out
+    assert "Où?" in shown.out
 
 
 @pytest.mark.parametrize(
@@ -159,7 +195,24 @@ def test_standard_output_is_utf8_whatever_the_locale_says(run: Runner) -> None:
         (["score", "-", "--predictions", "-"], TWO, 2, "only one of INPUT and --predictions"),
         (["score", "-", "--threads", "0"], TWO, 2, "--threads"),
         (["score", "-", "--fail-under", "7"], TWO, 2, "--fail-under"),
-        (["score", "-", "--on-empty", "error"], jsonl({"answer": "a", "pred": ""}), 2, "input, line 1: the prediction is"),
+        (["score", "-", "--fail-under", "nan"], TWO, 2, "'nan' is not a number"),
+        (["score", "-", "--threshold", "nan"], TWO, 2, "'nan' is not a number"),
+        (["score", "-", "--field", "question=nope"], TWO, 2, "line 1: there is no column 'nope' for the field 'ques"),
+        (["score", "-", "--field", "id=id", "--field", "id=x"], TWO, 2, "--field id is given twice"),
+        (["score", "-", "-o", "x", "--summary", "./x"], TWO, 2, "-o and --summary both name x"),
+        (
+            ["score", "-"],
+            '{"answer": "a", "pred": "a", "pred": "b"}',
+            2,
+            "line 1: this JSON cannot be read: the key 'pred'",
+        ),
+        (["score", "-"], '{"answer": "a", "\\u001b[31mpred": "a"}', 2, "\\x1b[31mpred"),
+        (
+            ["score", "-", "--on-empty", "error"],
+            jsonl({"answer": "a", "pred": ""}),
+            2,
+            "input, line 1: the prediction is",
+        ),
         (["score", "-", "--exact", "fraction"], TWO, 2, "knows no exact match 'fraction'"),
         (["score", "-", "--verdict", "paper", "--threshold", "0.5"], TWO, 2, "not by both"),
         (["score", "-", "-o", "/proc/none/out"], TWO, 2, "cannot write /proc/none/out"),
@@ -221,8 +274,14 @@ def test_a_damaged_model_is_refused_with_exit_3(run: Runner, minilm: PulledModel
 def test_explain_shows_which_ngram_which_reference_and_which_threshold(run: Runner) -> None:
     done = run("explain", "-q", "Who?", "-r", "George Eliot", "-r", "Mary Ann Evans", "-p", "It was George Elliot.")
     assert done.code == 0
-    for shown in ("reference 0  George Eliot (best)", "reference 1  Mary Ann Evans", "nearest: George Elliot",
-                  "does not stand in the prediction", "0.3 x meaning + 0.7 x wording", "smile-lite|smile|w:0.3"):  # fmt: skip
+    for shown in (
+        "reference 0  George Eliot (best)",
+        "reference 1  Mary Ann Evans",
+        "nearest: George Elliot",
+        "does not stand in the prediction",
+        "0.3 x meaning + 0.7 x wording",
+        "smile-lite|smile|w:0.3",
+    ):
         assert shown in done.out
     details = json.loads(run("explain", "-r", "a", "-p", "a", "--json").out)
     assert details["score"] == 1.0
@@ -257,25 +316,70 @@ def test_a_reader_that_stops_early_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "many.jsonl").write_text(jsonl(*({"answer": "a", "pred": "b" * 300} for _ in range(3000))))
     command = f"{sys.executable} -m smile_lite score many.jsonl | head -n 1"
     done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert "Traceback" not in done.stderr
     assert "BrokenPipe" not in done.stderr
     assert len(done.stdout.splitlines()) == 1
+    assert done.returncode == 141  # as a shell reports SIGPIPE; 0 or 1 would speak of a gate that was never asked
 
 
-def test_an_interrupted_run_exits_130_and_leaves_no_half_file(tmp_path: Path) -> None:
-    rows = ({"answer": f"alpha {n} beta", "pred": " ".join(f"w{n}x{k}" for k in range(60))} for n in range(4000))
-    (tmp_path / "long.jsonl").write_text(jsonl(*rows))
+def long_file(folder: Path) -> Path:
+    rows = ({"answer": f"alpha {n} beta", "pred": " ".join(f"w{n % 50}x{k}" for k in range(40))} for n in range(3000))
+    (folder / "long.jsonl").write_text(jsonl(*rows))
+    return folder / "long.jsonl"
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_stopped_run_keeps_what_was_finished_and_another_goes_on(
+    run: Runner, tmp_path: Path, how: signal.Signals
+) -> None:
+    long_file(tmp_path)
+    assert run("score", "long.jsonl", "-o", "whole.jsonl", "--summary", "whole.json").code == 0
     process = subprocess.Popen(
-        [sys.executable, "-m", "smile_lite", "score", "long.jsonl", "-o", "out.jsonl"], cwd=tmp_path, stderr=subprocess.PIPE
+        [sys.executable, "-m", "smile_lite", "score", "long.jsonl", "-o", "out.jsonl"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
     )
-    time.sleep(3)
-    process.send_signal(signal.SIGINT)
+    part = tmp_path / "out.jsonl.part"
+    deadline = time.monotonic() + 60
+    while not (part.exists() and part.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(how)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[how]
     assert b"Traceback" not in err
-    assert [path.name for path in tmp_path.iterdir()] == ["long.jsonl"]
+    assert not (tmp_path / "out.jsonl").exists()
+    finished = part.read_bytes().count(b"\n")
+    assert 0 < finished < 3000
+    part.write_bytes(part.read_bytes() + b'{"id": 99, "half a li')  # as a full disk or a pulled plug leaves it
+    refused = run("score", "long.jsonl", "-o", "out.jsonl", "--resume", "--weight", "0.4")
+    assert refused.code == 2
+    assert "it was made with other settings (w: 0.3, 0.4" in refused.err
+    done = run("score", "long.jsonl", "-o", "out.jsonl", "--resume", "--summary", "out.json")
+    assert done.code == 0, done.err
+    assert f"going on behind {finished} rows" in done.err
+    assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert (tmp_path / "out.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
+    assert not part.exists()
+
+
+def test_what_is_resumed_must_be_of_the_same_rows(run: Runner, tmp_path: Path) -> None:
+    assert run("score", "-", "-o", "out.jsonl", stdin=TWO).code == 0
+    (tmp_path / "out.jsonl").rename(tmp_path / "out.jsonl.part")
+    done = run("score", "-", "-o", "out.jsonl", "--resume", stdin=TWO.replace("Oslo", "Rome"))
+    assert done.code == 2
+    assert "out.jsonl.part, line 2: its prediction is not that of the input row" in done.err
+    done = run("score", "-", "-o", "out.jsonl", "--resume", stdin=TWO.splitlines()[0])
+    assert done.code == 2
+    assert "holds more rows than the input" in done.err
+    assert run("score", "-", "-o", "out.jsonl", "--resume", stdin=TWO).code == 0
+    assert run("score", "-", "--resume", stdin=TWO).code == 2
 
 
 def test_progress_is_shown_on_a_terminal_only(run: Runner, tmp_path: Path) -> None:
@@ -283,7 +387,10 @@ def test_progress_is_shown_on_a_terminal_only(run: Runner, tmp_path: Path) -> No
     assert "grading" not in run("score", "two.jsonl").err
     leader, follower = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "smile_lite", "score", "two.jsonl"], cwd=tmp_path, stderr=follower, stdout=subprocess.PIPE
+        [sys.executable, "-m", "smile_lite", "score", "two.jsonl"],
+        cwd=tmp_path,
+        stderr=follower,
+        stdout=subprocess.PIPE,
     )
     process.communicate(timeout=60)
     os.close(follower)

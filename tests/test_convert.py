@@ -58,10 +58,7 @@ def test_the_weights_are_not_copied(tmp_path: Path, home: Path) -> None:
     model = get_model(str(tiny.write_checkpoint(tmp_path / "m")))
     graph = onnx.load(str(model.path("fp32.onnx")), load_external_data=False)
     outside = {
-        entry.value
-        for tensor in graph.graph.initializer
-        for entry in tensor.external_data
-        if entry.key == "location"
+        entry.value for tensor in graph.graph.initializer for entry in tensor.external_data if entry.key == "location"
     }
     assert outside == {"model.safetensors"}
     assert [one.name for one in graph.graph.input] == ["input_ids"]
@@ -85,9 +82,7 @@ def test_conversion_is_deterministic(checkpoint: Path, tmp_path: Path) -> None:
         ("names", "this is no BERT encoder"),
     ],
 )
-def test_a_checkpoint_that_is_not_the_bert_described_is_refused(
-    checkpoint: Path, damage: str, message: str
-) -> None:
+def test_a_checkpoint_that_is_not_the_bert_described_is_refused(checkpoint: Path, damage: str, message: str) -> None:
     from safetensors.numpy import save_file
 
     weights = tiny.tensors()

@@ -70,7 +70,9 @@ def test_texts_that_tokenise_alike_are_computed_once(minilm: PulledModel, monkey
     sizes: list[int] = []
 
     class Counting:
-        def run(self, names: list[str], feed: dict[str, np.ndarray[tuple[int, int], np.dtype[np.int64]]]) -> list[object]:
+        def run(
+            self, names: list[str], feed: dict[str, np.ndarray[tuple[int, int], np.dtype[np.int64]]]
+        ) -> list[object]:
             sizes.append(len(feed["input_ids"]))
             return [np.zeros((len(feed["input_ids"]), 384), np.float32)]
 

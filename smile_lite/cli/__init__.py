@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
 from importlib import import_module, metadata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -25,6 +27,7 @@ _COMMANDS = {
     "doctor": ("smile_lite.cli.doctor", "Say what this machine and installation can do."),
 }
 _GROUP = "smile_lite.commands"  # entry points: how other packages (the export toolchain) add commands
+_INTERNAL, _INTERRUPTED, _TERMINATED, _READER_GONE = 70, 130, 143, 141  # the last two as a shell reports the signals
 
 
 class _LazyGroup(click.Group):
@@ -64,29 +67,70 @@ def cli() -> None:
     """
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit. An error of ours is one line on standard error, never a traceback."""
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit. What goes wrong is one line on standard error, never a traceback.
+
+    SMILE_LITE_DEBUG=1 shows the traceback of an error that is the program's own (exit 70).
+    """
+    _mend_streams()
+    signal.signal(signal.SIGTERM, _terminate)
+    if "_SMILE_LITE_COMPLETE" in os.environ:  # shell completion is click's business
+        cli.main(args=arguments, prog_name="smile-lite")
+    words = [_recoded(word) for word in (sys.argv[1:] if arguments is None else arguments)]
     try:
-        code = cli.main(args=arguments, prog_name="smile-lite", standalone_mode=False)
+        with cli.make_context("smile-lite", words) as context:
+            cli.invoke(context)
         sys.stdout.flush()
-        sys.exit(code if isinstance(code, int) else 0)
+        sys.exit(0)
+    except click.exceptions.Exit as stop:  # --help and --version
+        sys.exit(stop.exit_code)
     except SmileLiteError as error:
-        _fail(f"smile-lite: {error}", error.exit_code)
-    except click.exceptions.Abort:
-        _fail("smile-lite: interrupted", 130)
-    except KeyboardInterrupt:
-        _fail("smile-lite: interrupted", 130)
+        _fail(str(error), error.exit_code)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        _fail("interrupted", _INTERRUPTED)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # Who reads our output has had enough (`| head`): not an error of ours, and nothing to print to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except BrokenPipeError:  # who reads our output has had enough, as with `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(_READER_GONE)
     except OSError as error:
-        _fail(f"smile-lite: {error.filename or ''}{': ' if error.filename else ''}{error.strerror or error}", 2)
+        _fail(f"{error.filename or 'standard output'}: {error.strerror or error}", 2)
+    except Exception as error:
+        if os.environ.get("SMILE_LITE_DEBUG"):
+            raise
+        _fail(
+            f"internal error, {type(error).__name__}: {error} (please report it; SMILE_LITE_DEBUG=1 shows where)",
+            _INTERNAL,
+        )
 
 
-def _fail(message: str, code: int) -> None:
-    click.echo(message.encode("utf-8", "replace").decode("utf-8"), err=True)
+def _terminate(*_: object) -> NoReturn:
+    """SIGTERM ends the program as an exception does: temporary files go."""
+    sys.exit(_TERMINATED)
+
+
+def _mend_streams() -> None:
+    """Closed streams become empty ones; output is UTF-8 with bare line feeds, whatever locale and platform say."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - for the whole run
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace", newline="\n")
+    if hasattr(sys.stderr, "reconfigure"):
+        sys.stderr.reconfigure(errors="backslashreplace")
+
+
+def _recoded(word: str) -> str:
+    """An argument that Python could not decode in an ASCII locale, as the UTF-8 that it is."""
+    try:
+        return os.fsencode(word).decode("utf-8")
+    except UnicodeError:
+        return word
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    shown = "".join(char if char.isprintable() or char == "\n" else f"\\x{ord(char):02x}" for char in message)
+    with contextlib.suppress(OSError):
+        print(f"smile-lite: {shown}", file=sys.stderr)
     sys.exit(code)

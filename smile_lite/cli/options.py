@@ -11,7 +11,20 @@ if TYPE_CHECKING:
 
     from smile_lite.metric import Smile
 
-__all__ = ["load_smile", "metric_options", "model_options", "notify", "offline_option"]
+__all__ = ["SHARE", "load_smile", "metric_options", "model_options", "notify", "offline_option"]
+
+
+class _Share(click.FloatRange):
+    """A number from 0 to 1; click's own range lets NaN pass, which would make every comparison false."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if number != number:
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return number
+
+
+SHARE = _Share(0, 1)
 
 
 def _apply(options: list[Callable[..., Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -44,14 +57,14 @@ metric_options = _apply(
     [
         click.option("--profile", type=click.Choice(["paper", "reference"]), default="paper", show_default=True,
                      help="The paper's equations, or what its published code computes."),
-        click.option("--weight", type=click.FloatRange(0, 1), help="Of the semantic part (paper: 0.3)."),
+        click.option("--weight", type=SHARE, help="Of the semantic part (paper: 0.3)."),
         click.option("--exact", type=click.Choice(["contain", "strict", "fraction", "off"]),
                      help="Exact match: the reference stands in the prediction, or is all of it."),
         click.option("--on-empty", type=click.Choice(["zero", "null", "error"]), default="zero", show_default=True,
                      help="What an empty prediction is worth."),
         click.option("--verdict", type=click.Choice(["calibrated", "paper"]),
                      help="Default: calibrated where the model has a calibration, else paper."),
-        click.option("--threshold", type=click.FloatRange(0, 1), help="Verdict at a threshold of your own."),
+        click.option("--threshold", type=SHARE, help="Verdict at a threshold of your own."),
     ]
 )  # fmt: skip
 

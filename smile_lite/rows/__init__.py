@@ -3,8 +3,8 @@
 from smile_lite.rows.columns import rows_from_columns
 from smile_lite.rows.fields import FIELD_ALIASES, BadRow, FieldMap, Row, row_from_mapping
 from smile_lite.rows.join import join_predictions
-from smile_lite.rows.readers import FORMATS, ReadOptions, display_name, read_rows
-from smile_lite.rows.writers import atomic_text_writer, json_line
+from smile_lite.rows.readers import FORMATS, ReadOptions, display_name, has_known_ending, read_rows
+from smile_lite.rows.writers import atomic_text_writer, json_line, part_of, resumable_text_writer
 
 __all__ = [
     "FIELD_ALIASES",
@@ -15,9 +15,12 @@ __all__ = [
     "Row",
     "atomic_text_writer",
     "display_name",
+    "has_known_ending",
     "join_predictions",
     "json_line",
+    "part_of",
     "read_rows",
+    "resumable_text_writer",
     "row_from_mapping",
     "rows_from_columns",
 ]

@@ -23,7 +23,7 @@ def rows_from_columns(
     """One Row for each prediction. A single str as `predictions` is one row, and then a list as `references` (or
     `synthetic`) belongs to that row.
 
-    Raises UsageError where the lengths differ, InputError (`line` is the position, from 1) for a value that is no text.
+    Raises UsageError where the lengths differ, InputError (row 1 is the first) for a value that is no text.
     """
     single = isinstance(predictions, str)
     columns: dict[str, list[Any]] = {
@@ -44,21 +44,29 @@ def rows_from_columns(
     rows = []
     for position, cells in enumerate(zip(*columns.values(), strict=True), start=1):
         raw = {name: _plain(value) for name, value in zip(columns, cells, strict=True)}
-        rows.append(row_from_mapping(raw, fields, number=position, line=position))
+        rows.append(_row(raw, fields, position))
     _refuse_duplicates(rows)
     return rows
+
+
+def _row(raw: dict[str, Any], fields: FieldMap, position: int) -> Row:
+    try:
+        return row_from_mapping(raw, fields, number=position, line=position)
+    except InputError as error:
+        raise error.at(unit="row") from None
 
 
 def _listed(name: str, values: object) -> list[Any]:
     if isinstance(values, str):
         return [values]
-    if not isinstance(values, Iterable):
+    if not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
         raise UsageError(f"{name} must be text or a list of texts, not {type(values).__name__}")
     return list(values)
 
 
 def _whole(value: Any) -> Any:
-    return value if value is None or isinstance(value, str) else list(value)
+    """The references of a single row: text, or several of them."""
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
 
 
 def _plain(value: Any) -> Any:
@@ -74,4 +82,6 @@ def _refuse_duplicates(rows: Iterable[Row]) -> None:
     seen: dict[str, int] = {}
     for position, row in enumerate(rows, start=1):
         if seen.setdefault(str(row.id), position) != position:
-            raise InputError(f"id {row.id!r} was already used in line {seen[str(row.id)]}", line=position, field="id")
+            raise InputError(
+                f"id {row.id!r} was already used in row {seen[str(row.id)]}", line=position, field="id", unit="row"
+            )

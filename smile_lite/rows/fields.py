@@ -37,6 +37,7 @@ FIELD_ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 _SINGULAR = {"reference": "references"}
+_LARGEST_LABEL = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Row:
     is known beforehand not to be scorable (`missing_prediction`, `missing_reference`, `empty_reference`, `bad_row`).
     """
 
-    id: str | int
+    id: str | int | None
     references: tuple[str, ...] = ()
     prediction: str | None = None
     question: str | None = None
@@ -61,14 +62,18 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A line that `--skip-bad-rows` let pass: it keeps its place, and comes out unscored with its error."""
+    """A line that `--skip-bad-rows` let pass: it keeps its place, and comes out unscored with its error.
+
+    `id` is that of the row where it could still be read, else None.
+    """
 
     line: int
     error: InputError
+    id: str | int | None = None
 
-    def as_row(self, number: int) -> Row:
+    def as_row(self) -> Row:
         """The row that stands for it in the output."""
-        return Row(id=number, reason="bad_row", extra={"error": str(self.error)}, line=self.line)
+        return Row(id=self.id, reason="bad_row", extra={"error": str(self.error)}, line=self.line)
 
 
 class FieldMap:
@@ -78,16 +83,32 @@ class FieldMap:
     """
 
     def __init__(self, overrides: Mapping[str, str] | None = None) -> None:
-        chosen = {_SINGULAR.get(name, name): column for name, column in (overrides or {}).items()}
-        unknown = sorted(set(chosen) - set(FIELD_ALIASES))
-        if unknown:
-            raise UsageError(f"no field is called {unknown[0]!r}; the fields are {', '.join(FIELD_ALIASES)}")
+        chosen: dict[str, str] = {}
+        for name, column in (overrides or {}).items():
+            field_name = _SINGULAR.get(name, name)
+            if field_name not in FIELD_ALIASES:
+                raise UsageError(f"no field is called {name!r}; the fields are {', '.join(FIELD_ALIASES)}")
+            if chosen.setdefault(field_name, column) != column:
+                raise UsageError(f"the field {field_name!r} was given two columns: {chosen[field_name]!r}, {column!r}")
         self._overrides = chosen
         self._known: dict[frozenset[str], dict[str, tuple[str, ...]]] = {}
 
     def locate(self, raw: Mapping[str, Any], *, file: str | None, line: int | None) -> dict[str, str]:
-        """Which key of `raw` holds which field. Raises InputError where two keys claim one field and differ."""
+        """Which key of `raw` holds which field.
+
+        Raises InputError where two keys claim one field and differ, or where the first row has no column that was
+        named.
+        """
         names = frozenset(raw)
+        if not self._known:
+            for name, column in self._overrides.items():
+                if column not in names:
+                    raise InputError(
+                        f"there is no column {column!r} for the field {name!r} (present: {', '.join(map(str, raw))})",
+                        file=file,
+                        line=line,
+                        field=name,
+                    )
         if names not in self._known:
             self._known[names] = {name: self._candidates(name, names) for name in FIELD_ALIASES}
         columns: dict[str, str] = {}
@@ -115,6 +136,18 @@ class FieldMap:
         if found and (name == "id" or found[0] == FIELD_ALIASES[name][0]):
             return (found[0],)
         return tuple(found)
+
+    def columns_of(self, name: str, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the columns `names` that may hold the field `name`."""
+        return self._candidates(name, frozenset(names))
+
+    def only(self, *names: str) -> FieldMap:
+        """A map that keeps the user's columns of these fields alone: for one of two files."""
+        return FieldMap({name: column for name, column in self._overrides.items() if name in names})
+
+    def without(self, *names: str) -> FieldMap:
+        """A map that drops the user's columns of these fields."""
+        return FieldMap({name: column for name, column in self._overrides.items() if name not in names})
 
     def wanted(self, name: str) -> str:
         """The column that `name` should be in, for messages."""
@@ -175,10 +208,12 @@ def row_from_mapping(
         return list(got)
 
     identity = value("id")
+    if "id" in required and identity is None:
+        raise InputError(f"field {columns['id']!r} is null: a join needs ids", file=file, line=line, field="id")
     if identity is not None and (isinstance(identity, bool) or not isinstance(identity, (str, int))):
         raise wrong("id", "a string or an integer", identity)
     human = value("human")
-    if human is not None and not isinstance(human, (int, float)):
+    if human is not None and (not isinstance(human, (int, float)) or abs(human) > _LARGEST_LABEL):
         raise wrong("human", "a number", human)
     references, synthetic, prediction = texts("references"), texts("synthetic") or [], text("prediction")
     count = len(references or ())

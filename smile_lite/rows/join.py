@@ -27,20 +27,29 @@ def join_predictions(
 ) -> Iterator[Row]:
     """Yield `rows` in order, each with the prediction of the same id (compared as text: 1 is "1").
 
-    Raises InputError that names the ids: predictions without a row always; rows without a prediction unless
-    `allow_missing`, which leaves those unscored (`missing_prediction`).
+    Raises InputError that names the ids: two predictions for one id; predictions without a row, unless bad rows of
+    the set may have been theirs; rows without a prediction, unless bad predictions may have been theirs or
+    `allow_missing` is set, and then they come out unscored (`missing_prediction`).
     """
-    by_id = {str(row.id): row for row in predictions}
+    by_id: dict[str, Row] = {}
+    unreadable = 0
+    for row in predictions:
+        if row.reason == "bad_row":
+            unreadable += 1
+        elif by_id.setdefault(str(row.id), row) is not row:
+            raise InputError(
+                f"there are two predictions for id {row.id!r}", file=predictions_file, line=row.line, field="id"
+            )
     kept = list(rows)
-    unanswered = [str(row.id) for row in kept if row.reason != "bad_row" and str(row.id) not in by_id]
-    extra = sorted(by_id.keys() - {str(row.id) for row in kept}, key=list(by_id).index)
-    if extra:
+    known = {str(row.id) for row in kept if row.id is not None}
+    nameless = sum(row.id is None for row in kept)  # bad rows of the set whose id could not be read
+    extra = [one for one in by_id if one not in known]
+    if len(extra) > nameless:
         raise InputError(
-            f"{len(extra)} predictions have no row in {rows_file}: {_listed(extra)}",
-            file=predictions_file,
-            field="id",
+            f"{len(extra)} predictions have no row in {rows_file}: {_listed(extra)}", file=predictions_file, field="id"
         )
-    if unanswered and not allow_missing:
+    unanswered = [str(row.id) for row in kept if row.reason != "bad_row" and str(row.id) not in by_id]
+    if len(unanswered) > unreadable and not allow_missing:
         raise InputError(
             f"{len(unanswered)} rows of {rows_file} have no prediction: {_listed(unanswered)} "
             "(--allow-missing leaves them unscored)",
@@ -48,7 +57,7 @@ def join_predictions(
             field="id",
         )
     for row in kept:
-        match = by_id.get(str(row.id))
+        match = None if row.id is None else by_id.get(str(row.id))
         if match is None:
             yield replace(row, reason=row.reason or "missing_prediction")
         else:

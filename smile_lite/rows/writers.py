@@ -14,7 +14,10 @@ from smile_lite.errors import OutputError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["atomic_text_writer", "json_line"]
+__all__ = ["atomic_text_writer", "json_line", "part_of", "resumable_text_writer"]
+
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
 def json_line(row: Mapping[str, Any]) -> str:
@@ -50,6 +53,57 @@ def atomic_text_writer(path: str | Path) -> Iterator[IO[str]]:
     except BaseException as error:
         if not straight:
             temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG):
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
             raise OutputError(f"cannot write {target}: {error.strerror}") from None
         raise
+
+
+def part_of(path: str | Path) -> Path:
+    """Where the rows of an interrupted run lie: beside the file they were meant for, `.part` behind its name."""
+    target = Path(path)
+    return target.with_name(f"{target.name}.part")
+
+
+@contextmanager
+def resumable_text_writer(path: str | Path, *, keep: int = 0) -> Iterator[IO[str]]:
+    """As `atomic_text_writer`, but a run that is stopped (not one that fails) leaves its `part_of(path)`, from which
+    another goes on. `keep`: so many bytes of an earlier part stay, and what is written comes behind them.
+
+    Raises OutputError where it cannot be written, or where another run is writing it.
+    """
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        with atomic_text_writer(target) as stream:
+            yield stream
+        return
+    target = target.resolve()
+    part = part_of(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        stream = part.open("a", encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror}") from None
+    try:
+        with stream:
+            _claim(stream, target)
+            stream.truncate(keep)
+            yield stream
+        part.replace(target)
+    except Exception as error:
+        if not isinstance(error, OutputError):
+            part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            raise OutputError(f"cannot write {target}: {error.strerror}") from None
+        raise
+
+
+def _claim(stream: IO[str], target: Path) -> None:
+    """One run at a time, where the platform can tell."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise OutputError(f"another run is writing {target}") from None

@@ -22,6 +22,7 @@ _HYPHENS = frozenset("‐‑‒–⁃−﹣－")
 _SPELLED = {"⁄": "/", "∕": "/", "٫": ".", "٬": ",", "‿": "_", "⁀": "_", "‰": "‰", "‱": "‱"}
 # More marks than this on one base (Unicode's stream-safe limit) are folded apart, which keeps the work linear.
 _LONGEST_SEQUENCE = 32
+_DIGIT_SPACES = frozenset("\u2007\u2009\u202f")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACES = re.compile(r"\s+")
 
@@ -48,6 +49,8 @@ def fold(text: str) -> tuple[str, list[int] | range]:
         while end < length and end - start < _LONGEST_SEQUENCE and _extends(text[end]):
             end += 1
         piece = _fold_sequence(text[start:end])
+        if text[start] in _DIGIT_SPACES and text[start - 1 : start].isdigit() and text[end : end + 3].isdigit():
+            piece = "'"  # 10 000 with a thin space is one number, written as 10'000
         power = piece.startswith("^") and len(piece) > 1
         if power and in_power:
             piece = piece[1:]
@@ -61,10 +64,17 @@ def fold(text: str) -> tuple[str, list[int] | range]:
 
 @lru_cache(maxsize=16384)
 def _extends(char: str) -> bool:
-    """Whether `char` belongs to the character before it: a mark, or a vowel or final of a Hangul syllable."""
+    """Whether `char` belongs to the one before it: a mark, also a half-width one, a vowel or final of a Hangul
+    syllable.
+    """
     if char < "\u0300":
         return False
-    return unicodedata.category(char)[0] == "M" or "\u1160" <= char <= "\u11ff" or "\ud7b0" <= char <= "\ud7fb"
+    return (
+        unicodedata.category(char)[0] == "M"
+        or char in "\uff9e\uff9f"
+        or "\u1160" <= char <= "\u11ff"
+        or "\ud7b0" <= char <= "\ud7fb"
+    )
 
 
 @lru_cache(maxsize=16384)

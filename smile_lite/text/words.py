@@ -11,7 +11,17 @@ from smile_lite.text.fold import fold
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["WORDS_VERSION", "Words", "find", "is_blank", "join", "ngrams", "split_words"]
+__all__ = [
+    "LONGEST_NGRAM",
+    "WORDS_VERSION",
+    "Words",
+    "find",
+    "is_blank",
+    "join",
+    "ngram_starts",
+    "ngrams",
+    "split_words",
+]
 
 WORDS_VERSION = "v1"
 
@@ -30,29 +40,38 @@ _CURRENCY = "$¢-¥֏؋৲৳৻૱௹฿៛₠-⃀\ua838﷼"
 _PUNCTUATION = "\\x00-\\x20\\x7f!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^`{|}~"
 _LETTER = f"[^\\s{_PUNCTUATION}{_UNSPACED}{_EMOJI}{_CURRENCY}%‰‱°]"  # letters, digits, marks, _, other symbols
 
+# A sign stands after a space or an opening mark: not after a letter or digit, nor a closing bracket or quote.
+_BEFORE_SIGN = "(?<![^\\W_]) (?<![)\\]%]) (?<![^\\W_]['\"])"
+
 _TOKEN = re.compile(
     rf"""
       (?P<skip> (?<=\w) \((?:tm|sm|r)\) )                        # a trade mark is no word: Stretchmax(TM)
     | (?P<unspaced> [{_UNSPACED}][{_UNSPACED_MARKS}]* )
     | (?P<emoji> [{_EMOJI}]+ )
     | (?P<word>
-        (?: (?<![\w)\]%'"]) [-+] (?=\.?\d) )?                    # the sign of -5, not the hyphen of 3-4
+        (?: {_BEFORE_SIGN} [-+] (?=\.?\d) )?                     # the sign of -5, not the hyphen of 3-4
         (?: (?<![\w.]) \. (?=\d) )?                              # .5
         {_LETTER}+
         (?: (?: ['&@^.*] | \^- | (?<=\d)[,:/-](?=\d) ) {_LETTER}+ )*   # O'Brien AT&T x^2 3.5 1,000 10:30 1/2 3-4
         (?: (?<=[^\W\d_]) (?: \+\+ | \+(?![\w+]) | \#(?!\w) ) )?  # C++ C# Na+
       )
-    | (?P<symbol> [{_CURRENCY}%‰‱°<>=+] | (?<!\S)&(?!\S) | (?<=\d\s)[-*/](?=\s\d) )
-    """,
+    | (?P<symbol> {_BEFORE_SIGN} - [{_CURRENCY}] (?=\s?\.?\d) | [{_CURRENCY}%‰‱°<>=+] | (?<!\S)&(?!\S) |
+    (?<=\d\s)[-*/](?=\s\d) ) """,
     re.VERBOSE,
 )
 _THOUSANDS = re.compile(
-    r"([-+]?) (?: \d{1,3}(?:,\d{3})+ | \d{1,2}(?:,\d{2})*,\d{3} | \d{1,3}(?:'\d{3})+ | \d{1,3}(?:\.\d{3}){2,} )"
-    r"(?![\d,']|\.\d{3}(?!\d))",
+    r"""
+    -? (?: [1-9]\d{0,2} (?:,\d{3})+ | [1-9]\d? (?:,\d{2})*,\d{3}      # 1,000,000 and the Indian 10,00,000
+         | [1-9]\d{0,2} (?:'\d{3})+ | [1-9]\d{0,2} (?:\.\d{3}){2,} )   # the Swiss 1'000, the German 1.000.000
+    (?! [\d,'] | \.\d{3}(?!\d) )
+    """,
     re.VERBOSE,
 )
+_INTERNET_ADDRESS = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|[1-9]?\d|1\d\d)")
+_CONTRACTED = frozenset({"it", "he", "she", "that", "this", "there", "here", "what", "who", "where", "how", "let"})
 _ACRONYM = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
 _BETWEEN_WORDS = "\x00"
+LONGEST_NGRAM = 512  # words of an n-gram that are compared: encoders of this family read no more tokens than that
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +102,13 @@ def split_words(text: str) -> Words:
     keys: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
+    minus = False
     for match in _TOKEN.finditer(folded):
         if match.lastgroup == "skip":
             continue
         for key, start, end in _pieces(match):
-            keys.append(key)
+            keys.append(f"-{key}" if minus and key[0].isdigit() else key)
+            minus = match.lastgroup == "symbol" and len(match.group()) > 1  # -$5 is $ -5
             starts.append(origin[start])
             ends.append(origin[end])
     if not keys:
@@ -102,7 +123,7 @@ def _pieces(match: re.Match[str]) -> list[tuple[str, int, int]]:
     """The words of one token as (key, start, end); mostly one."""
     key, start, end = match.group(), match.start(), match.end()
     if match.lastgroup == "symbol":
-        return [("and" if key == "&" else key, start, end)]
+        return [("and" if key == "&" else key[-1], start, end)]
     if match.lastgroup != "word" or key.isalnum():
         return [(key, start, end)]
     if "," in key and not _THOUSANDS.match(key) and key.count(",") > 1:  # 1,2,3 is a list
@@ -116,12 +137,20 @@ def _pieces(match: re.Match[str]) -> list[tuple[str, int, int]]:
     key = key.strip("_")
     if not key:
         return []
-    key = _THOUSANDS.sub(lambda number: re.sub(r"[,'.]", "", number.group()), key, count=1)
+    key = _number(key.removeprefix("+")) if key[0] in "+-.0123456789" else key
     if _ACRONYM.fullmatch(key):
         key = key.replace(".", "")
-    if len(key) > 3 and key.endswith("'s"):
+    if len(key) > 3 and key.endswith("'s") and key[:-2] not in _CONTRACTED:
         key, end = key[:-2], end - 2
     return [(key, start, end)]
+
+
+def _number(key: str) -> str:
+    """One spelling for a number: no thousands separators, a digit before the point."""
+    grouped = _THOUSANDS.match(key)
+    if grouped and not _INTERNET_ADDRESS.fullmatch(key):
+        key = re.sub(r"[,'.]", "", grouped.group()) + key[grouped.end() :]
+    return re.sub(r"^(-?)\.", r"\g<1>0.", key)
 
 
 def is_blank(text: str) -> bool:
@@ -141,13 +170,24 @@ _INNER_SPACE = re.compile(f"(?<=[{_UNSPACED}{_UNSPACED_MARKS}]) (?=[{_UNSPACED}]
 def ngrams(keys: Sequence[str], n: int) -> list[str]:
     """Every run of `n` words as text, in order, repeats kept; the whole of `keys` where it is shorter than `n`.
 
-    (SMILE, arXiv 2511.17432, section 3: N_i[y].) Raises ValueError for n < 1.
+    (SMILE, arXiv 2511.17432, section 3: N_i[y].) They begin at `ngram_starts`. Raises ValueError for n < 1.
+    """
+    starts = ngram_starts(len(keys), n)
+    return list(keys) if n == 1 else [join(keys[start : start + min(n, LONGEST_NGRAM)]) for start in starts]
+
+
+def ngram_starts(count: int, n: int) -> Sequence[int]:
+    """The word at which each n-gram of a text of `count` words begins: every one, up to n = 127.
+
+    Longer n-grams begin at every second word, every third from 192, and so on (n // 64), and at the last place, so
+    that a long reference costs what is linear in the prediction; neighbours of that length differ in one word of a
+    hundred. Raises ValueError for n < 1.
     """
     if n < 1:
         raise ValueError(f"an n-gram has at least one word, not {n}")
-    if n == 1:
-        return list(keys)
-    return [join(keys[start : start + n]) for start in range(max(1, len(keys) - n + 1))]
+    last = max(0, count - n)
+    step = max(1, n // 64)
+    return range(last + 1) if step == 1 else [*range(0, last, step), last]
 
 
 def find(needle: Sequence[str], haystack: Sequence[str]) -> int:

@@ -1,0 +1,1 @@
+"""How well scores and verdicts agree with people."""

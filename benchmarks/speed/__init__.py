@@ -1,0 +1,1 @@
+"""How fast, as a ratio against a named alternative in the same run."""
