@@ -330,7 +330,7 @@ def test_a_reader_that_stops_early_is_no_error(tmp_path: Path) -> None:
 
 
 def long_file(folder: Path) -> Path:
-    rows = ({"answer": f"alpha {n} beta", "pred": " ".join(f"w{n % 50}x{k}" for k in range(40))} for n in range(3000))
+    rows = ({"answer": f"alpha {n}", "pred": f"beta {n} gamma delta"} for n in range(1500))
     (folder / "long.jsonl").write_text(jsonl(*rows))
     return folder / "long.jsonl"
 
@@ -356,7 +356,7 @@ def test_a_stopped_run_keeps_what_was_finished_and_another_goes_on(
     assert b"Traceback" not in err
     assert not (tmp_path / "out.jsonl").exists()
     finished = part.read_bytes().count(b"\n")
-    assert 0 < finished < 3000
+    assert 0 < finished < 1500
     part.write_bytes(part.read_bytes() + b'{"id": 99, "half a li')  # as a full disk or a pulled plug leaves it
     refused = run("score", "long.jsonl", "-o", "out.jsonl", "--resume", "--weight", "0.4")
     assert refused.code == 2
