@@ -1,4 +1,4 @@
-"""Inputs that broke programs like this one (shared/inputs/cases.jsonl), as far as they are about SMILE's rows and files.
+"""Inputs that broke programs like this one (shared/inputs/cases.jsonl), as far as they concern SMILE on rows and files.
 
 Cases of other areas (guards, markup, coverage, groups, judges, generators, HTML) belong to parts that do not exist yet.
 """
