@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -11,12 +10,12 @@ import numpy as np
 from smile_lite.errors import ModelIntegrityError, UsageError
 from smile_lite.models import get_model, graph_name
 from smile_lite.session import open_session, thread_count
+from smile_lite.tokenizer import load_tokenizer, token_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
-    from tokenizers import Tokenizer
 
     from smile_lite.manifest import Manifest
     from smile_lite.store import PulledModel
@@ -71,7 +70,7 @@ class OnnxEncoder:
         self._threads = thread_count(threads)
         self._batch_size = batch_size
         self._tokens_per_batch = tokens_per_batch
-        self._tokenizer = _load_tokenizer(model)
+        self._tokenizer = load_tokenizer(model.path(model.manifest.tokenizer), model.manifest.encoding)
         self._graph = model.path(graph_name(precision))
 
     @classmethod
@@ -139,10 +138,9 @@ class OnnxEncoder:
         return vectors
 
     def _encode_part(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        prefix = self._model.manifest.encoding.prefix
-        encodings = self._tokenizer.encode_batch_fast([_unicode(prefix + text) for text in texts])
+        tokens = token_ids(self._tokenizer, texts, self._model.manifest.encoding)
         number: dict[tuple[int, ...], int] = {}
-        which = np.array([number.setdefault(tuple(one.ids), len(number)) for one in encodings], dtype=np.int64)
+        which = np.array([number.setdefault(one, len(number)) for one in tokens], dtype=np.int64)
         unique = list(number)
         vectors = np.empty((len(unique), self._model.manifest.architecture.hidden_size), dtype=np.float32)
         session = open_session(self._graph, self._threads)
@@ -170,24 +168,6 @@ class OnnxEncoder:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._tokenizer = _load_tokenizer(self._model)
-
-
-def _unicode(text: str) -> str:
-    """`text` without lone surrogates, which no tokenizer takes."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _load_tokenizer(model: PulledModel) -> Tokenizer:
-    # Rust threads of the tokenizer do not survive a fork, and it warns about that at every call; who set it decides.
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    from tokenizers import Tokenizer
-
-    path = model.path(model.manifest.tokenizer)
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # tokenizers raises bare Exception
-        raise ModelIntegrityError(f"{path} is no tokenizer: {error}") from None
-    tokenizer.no_padding()  # some files carry padding to a fixed length, or a truncation of their own
-    tokenizer.enable_truncation(max_length=model.manifest.encoding.max_tokens)
-    return tokenizer
+        self._tokenizer = load_tokenizer(
+            self._model.path(self._model.manifest.tokenizer), self._model.manifest.encoding
+        )

@@ -14,7 +14,7 @@ from smile_lite.errors import ModelIntegrityError, UsageError
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-__all__ = ["available_cpus", "cgroup_quota", "open_session", "thread_count"]
+__all__ = ["available_cpus", "cgroup_quota", "new_session", "open_session", "thread_count"]
 
 _sessions: dict[tuple[str, int], InferenceSession] = {}
 _opening = threading.Lock()
@@ -97,12 +97,16 @@ def open_session(graph: Path, threads: int) -> InferenceSession:
     key = (str(graph.resolve()), threads)
     with _opening:
         if key not in _sessions:
-            _sessions[key] = _new_session(graph, threads)
+            _sessions[key] = new_session(graph, threads)
         return _sessions[key]
 
 
-def _new_session(graph: Path, threads: int) -> Any:
+def new_session(graph: Path | bytes, threads: int | None = None) -> Any:
+    """A session of its own, for a graph that is run once and dropped. Raises as `open_session` does."""
     import onnxruntime
+
+    threads = thread_count() if threads is None else threads
+    name = "a graph in memory" if isinstance(graph, bytes) else str(graph)
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -114,9 +118,11 @@ def _new_session(graph: Path, threads: int) -> Any:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.add_session_config_entry("session.inter_op.allow_spinning", "0")
     try:
-        return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(
+            graph if isinstance(graph, bytes) else name, options, providers=["CPUExecutionProvider"]
+        )
     except Exception as error:  # onnxruntime's errors share no base class but Exception
-        raise ModelIntegrityError(f"onnxruntime cannot load {graph}: {str(error).splitlines()[0]}") from error
+        raise ModelIntegrityError(f"onnxruntime cannot load {name}: {str(error).splitlines()[0]}") from error
 
 
 def _forget_sessions() -> None:

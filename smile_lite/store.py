@@ -75,6 +75,11 @@ class PulledModel:
         """The size of all its files."""
         return sum(int(record["bytes"]) for record in self.files.values())
 
+    @property
+    def precisions(self) -> list[str]:
+        """The precisions that it was converted to."""
+        return [name.removesuffix(".onnx") for name in self.files if name.endswith(".onnx")]
+
     def path(self, name: str) -> Path:
         """Where the file `name` is. Raises ModelUnavailable where the model has none of that name."""
         if name not in self.files:

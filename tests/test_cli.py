@@ -296,7 +296,7 @@ def test_doctor_tells_machine_sizes_and_health(run: Runner) -> None:
     assert facts["machine"]["usable_cpus"] >= 1
     assert facts["installed"]["runtime_bytes"] > 50e6
     assert {"onnxruntime", "numpy", "tokenizers", "click"} <= facts["installed"]["parts"].keys()
-    assert facts["models"]["minilm"]["golden_difference"] < 1e-5
+    assert facts["models"]["minilm"]["golden_difference"]["fp32"] < 1e-5
     text = run("doctor").out
     assert "known vectors within" in text
     assert "runtime" in text
@@ -309,7 +309,7 @@ def test_models_are_listed_located_and_verified(run: Runner, minilm: PulledModel
     assert "minilm" in run("models", "list").out
     assert run("models", "path", "minilm").out.strip() == str(minilm.folder)
     assert run("models", "pull", "minilm").out.strip() == str(minilm.folder)
-    assert "3 files match, known vectors within" in run("models", "verify", "minilm").out
+    assert "files match, known vectors: fp32 within" in run("models", "verify", "minilm").out
 
 
 def test_a_reader_that_stops_early_is_no_error(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ FLOORS = [
     {"errors", "extras", "rows", "text", "machine"},
     {"plan", "scoring", "tasks"},
     {"checkpoint", "convert", "encoder", "health", "lemmas", "manifest", "models", "pairwise", "session", "sources",
-    "store"}, {"report", "signature", "verdict"}, {"metric", "testing"}, {"cli", "__main__"},
+    "store", "tokenizer"}, {"report", "signature", "verdict"}, {"metric", "testing"}, {"cli", "__main__"},
 ]  # fmt: skip
 FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
 

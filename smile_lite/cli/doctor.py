@@ -102,7 +102,7 @@ def _models() -> dict[str, dict[str, Any]]:
                 continue
             states[name] = {"bytes": found.bytes, "folder": str(found.folder), "origin": found.origin}
             found.verify(thorough=True)
-            states[name]["golden_difference"] = check_golden(found)
+            states[name]["golden_difference"] = {one: check_golden(found, precision=one) for one in found.precisions}
         except SmileLiteError as error:
             states.setdefault(name, {})["error"] = str(error)
     return states
@@ -132,8 +132,8 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         if state.get("error"):
             lines.append(f"model        {name}: NOT SOUND: {state['error']}")
             continue
-        golden = state["golden_difference"]
-        known = "no known vectors" if golden is None else f"known vectors within {golden:.1e}"
+        golden = [f"{one} {value:.1e}" for one, value in state["golden_difference"].items() if value is not None]
+        known = f"known vectors within {', '.join(golden)}" if golden else "no known vectors"
         lines.append(f"model        {name}: {_mb(state['bytes'])} with tokenizer, files match, {known}")
     return lines
 

@@ -103,8 +103,9 @@ def verify(models: tuple[str, ...]) -> None:
             if found is None:
                 raise ModelUnavailable(f"{name} is not pulled: smile-lite models pull {name}")
             found.verify(thorough=True)
-            worst = check_golden(found)
-            vectors = "no known vectors" if worst is None else f"known vectors within {worst:.1e}"
+            worst = {one: check_golden(found, precision=one) for one in found.precisions}
+            known = [f"{one} within {value:.1e}" for one, value in worst.items() if value is not None]
+            vectors = f"known vectors: {', '.join(known)}" if known else "no known vectors"
             click.echo(f"{name}: {len(found.files)} files match, {vectors} ({Path(found.folder)})")
         except ModelError as error:
             failures.append(error)

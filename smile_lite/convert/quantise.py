@@ -1,0 +1,101 @@
+"""Weights into int8: one scale an output channel, embedding tables one a row, and the smoothing of activations.
+
+Smoothing: Xiao et al. 2022, SmoothQuant (arXiv 2211.10438), equation (4): an input channel j is divided by
+max|X_j|^a / max|W_j|^(1-a), a = 0.5, and its weights are multiplied by it, so that outliers of single channels do not
+use up a token's range. For the attention output the division goes into the value projection, for the others it is a
+product.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from smile_lite.convert.forms import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from smile_lite.convert.checkpoint_file import CheckpointFile
+
+__all__ = ["quantise_for_tokens", "quantise_weights", "smoothing_factors"]
+
+Tensors = dict[str, "NDArray[Any]"]
+_ALPHA = 0.5
+_WORDS = "embeddings.word_embeddings.weight"
+
+
+def quantise_weights(checkpoint: CheckpointFile, max_tokens: int) -> Tensors:
+    """The tensors of `checkpoint` with every linear weight and the word table in int8, one scale a row."""
+    tensors: Tensors = {}
+    for name in checkpoint.names:
+        values = _needed(checkpoint, name, max_tokens)
+        if name == _WORDS or _is_linear(name):
+            tensors[name], tensors[f"{name}.scale"] = _by_row(values)
+        else:
+            tensors[name] = values
+    return tensors
+
+
+def quantise_for_tokens(
+    checkpoint: CheckpointFile, factors: Mapping[str, NDArray[np.float32]], max_tokens: int
+) -> Tensors:
+    """As `quantise_weights`, smoothed by `factors` (site -> one factor an input channel), for integer products: weights
+    transposed to [k, m], with their scales [m] and their scaled column sums [m].
+    """
+    tensors: Tensors = {}
+    for name in checkpoint.names:
+        values = _needed(checkpoint, name, max_tokens)
+        if name == _WORDS:
+            tensors[name], tensors[f"{name}.scale"] = _by_row(values)
+            continue
+        if name.endswith(("attention.self.value.weight", "attention.self.value.bias")):
+            divisor = factors[name.partition("self.")[0] + "output.dense"]
+            values = values / (divisor[:, None] if values.ndim == 2 else divisor)
+        if not _is_linear(name):
+            tensors[name] = values
+            continue
+        quantised, scale = _by_row(values * factors[site_of(name.removesuffix(".weight"))])
+        tensors[name] = np.ascontiguousarray(quantised.T)
+        tensors[f"{name}.scale"] = scale[:, 0]
+        tensors[f"{name}.columns"] = (quantised.sum(axis=1, dtype=np.int64) * scale[:, 0]).astype(np.float32)
+    for site, factor in factors.items():
+        if not site.endswith("attention.output.dense"):
+            tensors[f"{site}.smoothing"] = (1 / factor).astype(np.float32)
+    return tensors
+
+
+def _needed(checkpoint: CheckpointFile, name: str, max_tokens: int) -> NDArray[np.float32]:
+    """A tensor, without the positions that no text of the model's length reaches."""
+    values = checkpoint.read(name)
+    return values[:max_tokens] if name == "embeddings.position_embeddings.weight" else values
+
+
+def smoothing_factors(
+    checkpoint: CheckpointFile, largest: Mapping[str, NDArray[np.float32]]
+) -> dict[str, NDArray[np.float32]]:
+    """One factor an input channel of each site, from the largest absolute activations seen there (site -> [k])."""
+    weights: dict[str, list[NDArray[np.float32]]] = {}
+    for name in checkpoint.names:
+        if _is_linear(name):
+            weights.setdefault(site_of(name.removesuffix(".weight")), []).append(
+                np.abs(checkpoint.read(name)).max(axis=0)
+            )
+    factors = {}
+    for site, maxima in weights.items():
+        heaviest = np.maximum.reduce(maxima)
+        factor = np.maximum(largest[site], 1e-5) ** _ALPHA / np.maximum(heaviest, 1e-5) ** (1 - _ALPHA)
+        factors[site] = np.clip(factor, 1e-3, 1e3).astype(np.float32)
+    return factors
+
+
+def _is_linear(name: str) -> bool:
+    return name.startswith("encoder.") and name.endswith(".weight") and "LayerNorm" not in name
+
+
+def _by_row(values: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    scale = np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-12) / 127
+    return np.clip(np.round(values / scale), -127, 127).astype(np.int8), scale.astype(np.float32)

@@ -1,0 +1,44 @@
+"""The model's own tokenizer, with the truncation and padding that the manifest wants instead of its file's."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from smile_lite.errors import ModelIntegrityError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tokenizers import Tokenizer
+
+    from smile_lite.manifest import Encoding
+
+__all__ = ["load_tokenizer", "token_ids"]
+
+
+def load_tokenizer(path: Path, encoding: Encoding) -> Tokenizer:
+    """Raises ModelIntegrityError for a file that is no tokenizer."""
+    # Rust threads of the tokenizer do not survive a fork, and it warns about that at every call; who set it decides.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # tokenizers raises bare Exception
+        raise ModelIntegrityError(f"{path} is no tokenizer: {error}") from None
+    tokenizer.no_padding()  # some files carry padding to a fixed length, or a truncation of their own
+    tokenizer.enable_truncation(max_length=encoding.max_tokens)
+    return tokenizer
+
+
+def token_ids(tokenizer: Tokenizer, texts: Sequence[str], encoding: Encoding) -> list[tuple[int, ...]]:
+    """The tokens of each text, the manifest's prefix before it."""
+    prepared = [_unicode(encoding.prefix + text) for text in texts]
+    return [tuple(one.ids) for one in tokenizer.encode_batch_fast(prepared)]
+
+
+def _unicode(text: str) -> str:
+    """`text` without lone surrogates, which no tokenizer takes."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
