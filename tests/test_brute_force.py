@@ -21,7 +21,7 @@ from smile_lite.text import split_words
 from .conftest import Run, shared
 
 Runner = Callable[..., Run]
-ARTICLES = ("a", "an", "the")
+ARTICLES = ("a", "an", "the", "The")
 
 
 class BruteForce:
@@ -47,7 +47,7 @@ class BruteForce:
         prediction = " ".join(row["prediction"].split())
         reference = " ".join(row["references"][index].split())
         words, wanted = list(split_words(prediction).keys), list(split_words(reference).keys)
-        if len(wanted) > 1 and wanted[0] in ARTICLES:
+        if len(wanted) > 1 and reference.split()[0] in ARTICLES:
             wanted = wanted[1:]
         size = len(wanted)
         windows = [words[at : at + size] for at in range(max(1, len(words) - size + 1))]

@@ -345,6 +345,7 @@ def test_a_stopped_run_keeps_what_was_finished_and_another_goes_on(
         [sys.executable, "-m", "smile_lite", "score", "long.jsonl", "-o", "out.jsonl"],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
     )
     part = tmp_path / "out.jsonl.part"
     deadline = time.monotonic() + 60

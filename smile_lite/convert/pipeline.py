@@ -35,8 +35,8 @@ def convert_bert(manifest: Manifest, weights: Path, graph: Path, *, precision: s
     """Write the graph of `manifest` in `precision` over `weights` (safetensors) to `graph`; returns the files written.
 
     fp32 points into `weights`, beside which the graph must live, or into `<graph>.safetensors` where they were stored
-    in half precision; the int8 forms point into `<graph>.safetensors`. Raises ModelError where the checkpoint is not the
-    BERT that the manifest describes.
+    in half precision; the int8 forms point into `<graph>.safetensors`. Raises ModelError where the checkpoint is not
+    the BERT that the manifest describes.
     """
     if precision not in PRECISIONS:
         raise ModelError(f"no precision is called {precision!r}: there are {', '.join(PRECISIONS)}")
