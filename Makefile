@@ -1,9 +1,13 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 PYTHON ?= python3
 VENV ?= .venv
+VENV_EXPORT ?= .venv-export
 BIN := $(VENV)/bin
+PIP_INSTALL := pip install --quiet --disable-pip-version-check
+# A wheel of llama-cpp-python that runs on other machines than the one it was built on.
+LLAMA := -DGGML_NATIVE=OFF -DGGML_AVX=ON -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON -DGGML_BMI2=ON
 
-.PHONY: demo test check bench format clean
+.PHONY: demo test test-export check bench format clean
 
 # Set up the runtime (no torch) and grade a real sample with the default model.
 demo: $(VENV)/.demo
@@ -11,6 +15,10 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
+
+# The export toolchain has an environment of its own: torch is there, and nowhere else.
+test-export: $(VENV_EXPORT)/.ready
+	$(VENV_EXPORT)/bin/python -m pytest tests_export
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -31,12 +39,20 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[convert]'
+	$(BIN)/$(PIP_INSTALL) -e '.[convert]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.demo pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[convert,lemmas,parquet,dev]'
+	$(BIN)/$(PIP_INSTALL) -e '.[convert,lemmas,parquet,dev]'
+	@touch $@
+
+$(VENV_EXPORT)/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "smile-lite needs Python 3.11 or newer: make PYTHON=python3.11"; exit 2; }
+	$(PYTHON) -m venv $(VENV_EXPORT)
+	case "$$(uname -m)" in x86_64) CMAKE_ARGS="$(LLAMA)";; *) CMAKE_ARGS=-DGGML_NATIVE=OFF;; esac; \
+		export CMAKE_ARGS; $(VENV_EXPORT)/bin/$(PIP_INSTALL) -e '.[export,lemmas]' pytest
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) $(VENV_EXPORT) build dist *.egg-info

@@ -7,23 +7,21 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from smile_lite.errors import ModelIntegrityError, UsageError
+from smile_lite.errors import ModelError, ModelIntegrityError, UsageError
 from smile_lite.models import get_model, graph_name
-from smile_lite.session import open_session, thread_count
+from smile_lite.session import BATCH_SIZE, TOKENS_PER_BATCH, exact_length_batches, open_session, thread_count
 from smile_lite.tokenizer import load_tokenizer, token_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from smile_lite.manifest import Manifest
     from smile_lite.store import PulledModel
 
-__all__ = ["BATCH_SIZE", "TOKENS_PER_BATCH", "Encoder", "OnnxEncoder"]
+__all__ = ["Encoder", "OnnxEncoder"]
 
-TOKENS_PER_BATCH = 1024
-BATCH_SIZE = 64
 _TEXTS_PER_CALL = 8192  # bounds what the tokenizer holds at once
 
 
@@ -65,13 +63,17 @@ class OnnxEncoder:
         for size in (batch_size, tokens_per_batch):
             if not isinstance(size, int) or size < 1:
                 raise UsageError(f"a batch holds at least one text and one token, not {size!r}")
+        if model.manifest.head is not None:
+            raise ModelError(f"{model.manifest.name} scores pairs of texts: it is no encoder")
         self._model = model
-        self._precision = precision
         self._threads = thread_count(threads)
         self._batch_size = batch_size
         self._tokens_per_batch = tokens_per_batch
         self._tokenizer = load_tokenizer(model.path(model.manifest.tokenizer), model.manifest.encoding)
         self._graph = model.path(graph_name(precision))
+        session = open_session(self._graph, self._threads)
+        self._dimensions: int = session.get_outputs()[0].shape[-1]
+        self._precision: str = session.get_modelmeta().custom_metadata_map.get("precision", precision)
 
     @classmethod
     def from_pretrained(
@@ -131,7 +133,7 @@ class OnnxEncoder:
         """[n, d] float32, one unit row a text, in order. Texts that tokenise alike are computed once."""
         if isinstance(texts, str):
             texts = [texts]
-        vectors = np.zeros((len(texts), self._model.manifest.architecture.hidden_size), dtype=np.float32)
+        vectors = np.zeros((len(texts), self._dimensions), dtype=np.float32)
         for start in range(0, len(texts), _TEXTS_PER_CALL):
             part = texts[start : start + _TEXTS_PER_CALL]
             vectors[start : start + len(part)] = self._encode_part(part)
@@ -142,9 +144,10 @@ class OnnxEncoder:
         number: dict[tuple[int, ...], int] = {}
         which = np.array([number.setdefault(one, len(number)) for one in tokens], dtype=np.int64)
         unique = list(number)
-        vectors = np.empty((len(unique), self._model.manifest.architecture.hidden_size), dtype=np.float32)
+        vectors = np.empty((len(unique), self._dimensions), dtype=np.float32)
         session = open_session(self._graph, self._threads)
-        for members in self._batches(unique):
+        lengths = [len(ids) for ids in unique]
+        for members in exact_length_batches(lengths, batch_size=self._batch_size, tokens=self._tokens_per_batch):
             ids = np.array([unique[member] for member in members], dtype=np.int64)
             vectors[members] = session.run(["embedding"], {"input_ids": ids})[0]
         if not np.isfinite(vectors).all():
@@ -152,16 +155,6 @@ class OnnxEncoder:
                 f"{self.name} gave a vector that is not finite: `smile-lite models verify {self.manifest.name}`"
             )
         return vectors[which]
-
-    def _batches(self, unique: Sequence[tuple[int, ...]]) -> Iterator[list[int]]:
-        by_length: dict[int, list[int]] = {}
-        for index, ids in enumerate(unique):
-            by_length.setdefault(len(ids), []).append(index)
-        for length in sorted(by_length):
-            members = by_length[length]
-            size = max(1, min(self._batch_size, self._tokens_per_batch // length))
-            for start in range(0, len(members), size):
-                yield members[start : start + size]
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_tokenizer"}

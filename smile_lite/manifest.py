@@ -23,6 +23,7 @@ __all__ = [
     "Encoding",
     "FileSpec",
     "Golden",
+    "Head",
     "Manifest",
     "Source",
     "known_models",
@@ -37,7 +38,11 @@ ACTIVATIONS = ("gelu", "gelu_new", "relu")
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """The shape of a BERT-family encoder, named as in its config.json."""
+    """The shape of a BERT-family encoder, named as in its config.json.
+
+    position_offset: the row of the position table that belongs to the first token (RoBERTa's: padding index + 1).
+    segments: rows of the token type table; with more than one the two texts of a pair are told apart by it.
+    """
 
     family: str
     layers: int
@@ -48,6 +53,8 @@ class Architecture:
     max_positions: int
     layer_norm_eps: float = 1e-12
     activation: str = "gelu"
+    position_offset: int = 0
+    segments: int = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,17 @@ class Encoding:
     normalise: bool
     max_tokens: int
     prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a pair scorer gives for a pair of texts: one logit a label, in this order.
+
+    activation: what makes a number in [0, 1] of them ("sigmoid", "softmax"); whoever ranks works on the logits.
+    """
+
+    labels: tuple[str, ...]
+    activation: Literal["sigmoid", "softmax"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +125,16 @@ class Golden:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One model: everything that the runtime must know of it, and nothing that it must execute."""
+    """One model: everything that the runtime must know of it, and nothing that it must execute.
+
+    It is a pair scorer where it has a `head`, else an encoder. `architecture` is None where the source holds finished
+    graphs (`fp32.onnx`, `int8.onnx` among `files`), so that nothing has to be converted.
+    """
 
     name: str
     title: str
     licence: str
-    architecture: Architecture
+    architecture: Architecture | None
     encoding: Encoding
     files: Mapping[str, FileSpec]
     sources: tuple[Source, ...]
@@ -123,13 +145,15 @@ class Manifest:
     notes: str = ""
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)
     golden: Golden | None = None
+    head: Head | None = None
 
     @property
     def identity(self) -> str:
         """Eight hex digits over all that decides a vector; part of the folder's name in the store."""
         deciding = {
-            "architecture": asdict(self.architecture),
+            "architecture": asdict(self.architecture) if self.architecture else None,
             "encoding": asdict(self.encoding),
+            "head": asdict(self.head) if self.head else None,
             "files": {name: spec.sha256 for name, spec in sorted(self.files.items())},
             "sources": [(source.location, source.revision) for source in self.sources],
         }
@@ -191,7 +215,7 @@ def _build(raw: dict[str, Any]) -> Manifest:
         licence=raw["licence"],
         revision=raw.get("revision", ""),
         notes=raw.get("notes", ""),
-        architecture=Architecture(**raw["architecture"]),
+        architecture=Architecture(**raw["architecture"]) if "architecture" in raw else None,
         encoding=Encoding(**raw["encoding"]),
         files={name: FileSpec(**spec) for name, spec in raw["files"].items()},
         sources=tuple(Source(**source) for source in raw["sources"]),
@@ -200,17 +224,36 @@ def _build(raw: dict[str, Any]) -> Manifest:
         precisions=tuple(raw.get("precisions", ("fp32",))),
         calibrations={precision: Calibration(**values) for precision, values in raw.get("calibration", {}).items()},
         golden=_golden(raw.get("golden")),
+        head=_head(raw.get("head")),
     )
+    _check(manifest)
+    return manifest
+
+
+def _check(manifest: Manifest) -> None:
+    """Raises ValueError for values that do not exist or do not fit together."""
     if manifest.encoding.pooling not in POOLINGS:
         raise ValueError(f"encoding.pooling is {manifest.encoding.pooling!r}, not one of {', '.join(POOLINGS)}")
-    if manifest.architecture.activation not in ACTIVATIONS:
-        raise ValueError(f"architecture.activation is {manifest.architecture.activation!r}, not one of {ACTIVATIONS}")
-    if not 2 < manifest.encoding.max_tokens <= manifest.architecture.max_positions:
-        raise ValueError("encoding.max_tokens must lie between 3 and architecture.max_positions")
+    shape = manifest.architecture
+    if shape is not None:
+        if shape.activation not in ACTIVATIONS:
+            raise ValueError(f"architecture.activation is {shape.activation!r}, not one of {ACTIVATIONS}")
+        if not 2 < manifest.encoding.max_tokens <= shape.max_positions - shape.position_offset:
+            raise ValueError("encoding.max_tokens must lie between 3 and architecture.max_positions")
+    elif not all(f"{precision}.onnx" in manifest.files for precision in manifest.precisions):
+        raise ValueError("there is neither an architecture to convert nor a graph for each precision")
     for source in manifest.sources:
         if source.kind not in ("wheel", "hub", "folder"):
             raise ValueError(f"a source has the kind {source.kind!r}, not wheel, hub or folder")
-    return manifest
+
+
+def _head(raw: dict[str, Any] | None) -> Head | None:
+    if raw is None:
+        return None
+    head = Head(labels=tuple(raw["labels"]), activation=raw["activation"])
+    if not head.labels or head.activation not in ("sigmoid", "softmax"):
+        raise ValueError("head needs labels, and the activation sigmoid or softmax")
+    return head
 
 
 def _golden(raw: dict[str, Any] | None) -> Golden | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from smile_lite.checkpoint import manifest_from_checkpoint
+from smile_lite.convert.version import CONVERTER_VERSION
 from smile_lite.errors import ExtraMissing, ModelError, ModelUnavailable, UsageError
 from smile_lite.extras import require
 from smile_lite.manifest import Manifest, load_manifest
@@ -53,7 +55,7 @@ def get_model(
     if precision not in manifest.precisions:
         raise ModelError(f"{manifest.name} has no precision {precision!r}: there is {', '.join(manifest.precisions)}")
     found = Store(home).find(manifest)
-    if found is None or graph_name(precision) not in found.files:
+    if found is None or not _is_current(found, precision):
         found = pull_model(manifest, precision=precision, offline=offline, home=home, notify=notify)
     found.verify()
     return found
@@ -75,11 +77,11 @@ def pull_model(
         found = None if force else store.find(manifest)
         if found is None:
             found = _pull(store, manifest, precision, offline or is_offline(), force, say)
-        elif graph_name(precision) not in found.files:
+        elif not _is_current(found, precision):
             found.verify()
             with store.staging(manifest) as staged:
                 made = _convert(manifest, found.folder, staged / graph_name(precision), precision)
-                found = store.add_files(found, made)
+                found = store.add_files(found, made, converter=CONVERTER_VERSION)
     return found
 
 
@@ -101,10 +103,22 @@ def _pull(
             for name, record in records.items():
                 if not record["stated"] and source.kind != "folder":
                     say(f"recorded for the first time: {name} of {manifest.name}, sha256 {record['sha256']}")
-            for path in _convert(manifest, staged, staged / graph_name(precision), precision):
-                records[path.name] = store.check_new(manifest, path.name, path)
+            if graph_name(precision) not in manifest.files:
+                for path in _convert(manifest, staged, staged / graph_name(precision), precision):
+                    records[path.name] = {
+                        **store.check_new(manifest, path.name, path),
+                        "converter": CONVERTER_VERSION,
+                    }
             return store.commit(manifest, staged, origin=origin, files=records, replace=force)
     raise ModelUnavailable(f"the model {manifest.name} is not here and cannot be had: {'; '.join(refusals)}")
+
+
+def _is_current(model: PulledModel, precision: str) -> bool:
+    """Whether the graph of a precision is there, of this converter; an older one will do where nothing can convert."""
+    graph = graph_name(precision)
+    if graph not in model.files or graph in model.manifest.files:
+        return graph in model.files
+    return model.files[graph].get("converter") == CONVERTER_VERSION or find_spec("onnx") is None
 
 
 def _place(kind: str) -> str:

@@ -12,10 +12,23 @@ from typing import TYPE_CHECKING, Any
 from smile_lite.errors import ModelIntegrityError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from onnxruntime import InferenceSession
 
-__all__ = ["available_cpus", "cgroup_quota", "new_session", "open_session", "thread_count"]
+__all__ = [
+    "BATCH_SIZE",
+    "TOKENS_PER_BATCH",
+    "available_cpus",
+    "cgroup_quota",
+    "exact_length_batches",
+    "new_session",
+    "open_session",
+    "thread_count",
+]
 
+TOKENS_PER_BATCH = 1024
+BATCH_SIZE = 64
 _sessions: dict[tuple[str, int], InferenceSession] = {}
 _opening = threading.Lock()
 
@@ -85,6 +98,23 @@ def _v1_limit(folder: Path) -> float | None:
         return quota / float((folder / "cpu.cfs_period_us").read_text(encoding="ascii")) if quota > 0 else None
     except (OSError, ValueError, ZeroDivisionError):
         return None
+
+
+def exact_length_batches(
+    lengths: Sequence[int], *, batch_size: int = BATCH_SIZE, tokens: int = TOKENS_PER_BATCH
+) -> Iterator[list[int]]:
+    """Indices of inputs of exactly one length a batch, short ones first: no padding, and no mask to make up for it.
+
+    A batch holds at most `batch_size` inputs and about `tokens` tokens.
+    """
+    by_length: dict[int, list[int]] = {}
+    for index, length in enumerate(lengths):
+        by_length.setdefault(length, []).append(index)
+    for length in sorted(by_length):
+        members = by_length[length]
+        size = max(1, min(batch_size, tokens // length))
+        for start in range(0, len(members), size):
+            yield members[start : start + size]
 
 
 def open_session(graph: Path, threads: int) -> InferenceSession:

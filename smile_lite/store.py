@@ -236,16 +236,14 @@ class Store:
             return theirs
         return PulledModel(manifest, target, files, origin)
 
-    def add_files(self, model: PulledModel, made: Sequence[Path]) -> PulledModel:
-        """Move more files into a pulled model (a graph converted later) and record them."""
-        files = {
-            **model.files,
-            **{path.name: self.check_new(model.manifest, path.name, path) for path in made},
-        }
+    def add_files(self, model: PulledModel, made: Sequence[Path], *, converter: int) -> PulledModel:
+        """Move more files into a pulled model (a graph converted later); `converter`: the version that made them."""
+        records = {path.name: self.check_new(model.manifest, path.name, path) for path in made}
+        files = {**model.files, **{name: {**record, "converter": converter} for name, record in records.items()}}
         for path in made:
             path.replace(model.folder / path.name)
-        record = {"model": model.manifest.name, "origin": model.origin, "files": files}
-        _write_json(model.folder / "lock.json", record)
+        lock = {"model": model.manifest.name, "origin": model.origin, "files": files}
+        _write_json(model.folder / "lock.json", lock)
         return PulledModel(model.manifest, model.folder, files, model.origin)
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["FakeEncoder"]
+__all__ = ["FakeEncoder", "FakePairScorer"]
 
 
 class FakeEncoder:
@@ -41,3 +41,19 @@ class FakeEncoder:
                 row[zlib.crc32(padded[start : start + 3]) % self.dimensions] += 1.0
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors
+
+
+class FakePairScorer:
+    """A PairScorer whose one logit is the share of the second text's trigrams in the first, from -5 to 5."""
+
+    name = "fake-pairs@00000000"
+    precision = "fp32"
+    labels = ("relevant",)
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """[n, 1] float32 logits."""
+        shares = []
+        for one, other in pairs:
+            wanted = {other.lower()[start : start + 3] for start in range(max(1, len(other) - 2))}
+            shares.append(sum(part in one.lower() for part in wanted) / len(wanted))
+        return (10 * np.array(shares, dtype=np.float32) - 5).reshape(-1, 1)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from smile_lite.manifest import Encoding
 
-__all__ = ["load_tokenizer", "token_ids"]
+__all__ = ["load_tokenizer", "pair_ids", "token_ids"]
 
 
 def load_tokenizer(path: Path, encoding: Encoding) -> Tokenizer:
@@ -37,6 +37,14 @@ def token_ids(tokenizer: Tokenizer, texts: Sequence[str], encoding: Encoding) ->
     """The tokens of each text, the manifest's prefix before it."""
     prepared = [_unicode(encoding.prefix + text) for text in texts]
     return [tuple(one.ids) for one in tokenizer.encode_batch_fast(prepared)]
+
+
+def pair_ids(
+    tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], encoding: Encoding
+) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The tokens of each pair, and for each token whether it is of the first text (0) or of the second (1)."""
+    prepared = [(_unicode(encoding.prefix + one), _unicode(other)) for one, other in pairs]
+    return [(tuple(one.ids), tuple(one.type_ids)) for one in tokenizer.encode_batch(prepared)]
 
 
 def _unicode(text: str) -> str:

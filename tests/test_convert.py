@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +10,10 @@ import pytest
 
 from smile_lite.checkpoint import manifest_from_checkpoint
 from smile_lite.convert import convert_bert
+from smile_lite.convert.pipeline import activation_bits
 from smile_lite.encoder import OnnxEncoder
 from smile_lite.errors import ModelError, ModelUnavailable
+from smile_lite.health import check_golden
 from smile_lite.manifest import load_manifest
 from smile_lite.models import get_model
 from smile_lite.store import PulledModel
@@ -126,3 +130,69 @@ def test_minilm_agrees_with_torch(minilm: PulledModel) -> None:
         assert vectors[index, :8] == pytest.approx(head, abs=1e-5)
         for other, cosine in enumerate(cosines):
             assert vectors[index] @ vectors[other] == pytest.approx(cosine, abs=1e-5)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_roberta_s_positions_begin_behind_its_padding(tmp_path: Path, home: Path, pooling: str) -> None:
+    encoder = OnnxEncoder(get_model(str(tiny.write_roberta(tmp_path / "r", pooling=pooling))), threads=1)
+    assert encoder.manifest.architecture is not None
+    assert encoder.manifest.architecture.position_offset == 2
+    ids = [encoding.ids for encoding in encoder._tokenizer.encode_batch(TEXTS)]
+    expected = [tiny.forward(tiny.tensors(segments=1), one, pooling=pooling, offset=2) for one in ids]
+    assert np.abs(encoder.encode(TEXTS) - np.array(expected)).max() < 2e-6
+
+
+@pytest.mark.parametrize("precision", ["int8", "int8-token"])
+@pytest.mark.parametrize("write", [tiny.write_checkpoint, tiny.write_roberta])
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_int8_forms_are_faithful_small_and_independent_of_the_batch(
+    tmp_path: Path, home: Path, precision: str, write: Callable[..., Path], pooling: str
+) -> None:
+    model = get_model(str(write(tmp_path / "m", pooling=pooling)), precision=precision)
+    exact = OnnxEncoder(get_model(str(tmp_path / "m")), threads=1).encode(TEXTS)
+    model = get_model(str(tmp_path / "m"), precision=precision)
+    encoder = OnnxEncoder(model, precision=precision, threads=1)
+    got = encoder.encode(TEXTS)
+    assert (got * exact).sum(axis=1).min() > 0.99
+    assert np.abs(got - exact).max() > 1e-6  # it is quantised
+    assert encoder.precision.startswith(precision)
+    others = [f"{text} {word}" for text in TEXTS for word in tiny.WORDS]
+    among = encoder.encode([*others, *TEXTS])[len(others) :]
+    alone = np.vstack([encoder.encode([text]) for text in TEXTS])
+    assert (alone == among).all()
+    assert stat.S_IMODE(model.path(f"{precision}.safetensors").stat().st_mode) & 0o444 == 0o444
+
+
+def test_minilm_in_int8_fits_24_megabytes_and_stays_near(minilm: PulledModel) -> None:
+    texts = [*TEXTS, "A whole sentence about the river Danube, which flows through Vienna.", "42.195 kilometres"]
+    exact = OnnxEncoder(minilm, threads=1).encode(texts)
+    for precision, least in (("int8", 0.998), ("int8-token", 0.997)):
+        model = get_model("minilm", precision=precision)
+        got = OnnxEncoder(model, precision=precision, threads=1).encode(texts)
+        assert (got * exact).sum(axis=1).min() >= least
+        assert sum(model.path(f"{precision}.{end}").stat().st_size for end in ("onnx", "safetensors")) <= 24e6
+        worst = check_golden(model, precision=precision)
+        assert worst is not None
+        assert 1e-5 < worst < 0.02
+
+
+def test_activations_have_the_bits_that_this_processor_multiplies_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert activation_bits() in (7, 8)
+
+    class Saturating:
+        def run(self, _: object, feed: dict[str, np.ndarray[tuple[int, int], np.dtype[np.uint8]]]) -> list[object]:
+            return [np.full((len(feed["x"]), 48), 32767 * 128, np.int32)]
+
+    monkeypatch.setattr("smile_lite.convert.pipeline.new_session", lambda *_: Saturating())
+    assert activation_bits() == 7
+
+
+def test_seven_bit_activations_have_a_name_of_their_own(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("smile_lite.convert.pipeline.activation_bits", lambda: 7)
+    folder = str(tiny.write_checkpoint(tmp_path / "m"))
+    encoder = OnnxEncoder(get_model(folder, precision="int8-token"), precision="int8-token", threads=1)
+    assert encoder.precision == "int8-token-a7"
+    exact = OnnxEncoder(get_model(folder), threads=1).encode(TEXTS)
+    assert (encoder.encode(TEXTS) * exact).sum(axis=1).min() > 0.98

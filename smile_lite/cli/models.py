@@ -34,7 +34,9 @@ def list_models(as_json: bool) -> None:
                 "name": name,
                 "title": manifest.title,
                 "licence": manifest.licence,
-                "dimensions": manifest.architecture.hidden_size,
+                "kind": "encoder" if manifest.head is None else "pair scorer",
+                "dimensions": manifest.architecture.hidden_size if manifest.architecture else None,
+                "labels": list(manifest.head.labels) if manifest.head else None,
                 "max_tokens": manifest.encoding.max_tokens,
                 "precisions": list(manifest.precisions),
                 "sources": [f"{source.kind}:{source.location}" for source in manifest.sources],
@@ -46,10 +48,11 @@ def list_models(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(entries, ensure_ascii=False, indent=1))
         return
+    width = max(len(name) for name in known_models())
     for entry in entries:
         size = f"{entry['bytes'] / 1e6:.0f} MB" if isinstance(entry["bytes"], int) else "size unknown"
         state = "pulled" if entry["pulled"] else "not pulled"
-        click.echo(f"{entry['name']:<12} {state:<11} {size:>12}  {entry['licence']:<11} {entry['title']}")
+        click.echo(f"{entry['name']:<{width}} {state:<11} {size:>12}  {entry['licence']:<11} {entry['title']}")
 
 
 @command.command("pull")

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from smile_lite.manifest import Manifest
+    from smile_lite.manifest import Architecture, Manifest
 
 __all__ = ["CheckpointFile", "save_tensors"]
 
-_PREFIXES = ("", "bert.", "model.", "0.auto_model.")  # what other exports put before BERT's own names
+_PREFIXES = ("", "bert.", "roberta.", "model.", "0.auto_model.")  # what other exports put before BERT's own names
 _WIDTHS = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16, "I8": np.int8}
 
 
@@ -46,9 +46,7 @@ class CheckpointFile:
             raise ModelError(f"{path}: there is no tensor {probe}, so this is no BERT encoder")
         self._start = 8 + length
         self._entries: dict[str, Any] = {
-            name.removeprefix(prefix): entry
-            for name, entry in header.items()
-            if name.startswith(prefix) and entry["dtype"] in _WIDTHS
+            name.removeprefix(prefix): entry for name, entry in header.items() if entry["dtype"] in _WIDTHS
         }
 
     @property
@@ -87,14 +85,14 @@ class CheckpointFile:
             values = np.frombuffer(raw, _WIDTHS[kind]).astype(np.float32)
         return values.reshape(self.shape(name))
 
-    def check_shapes(self, manifest: Manifest) -> None:
+    def check_shapes(self, manifest: Manifest, shape: Architecture) -> None:
         """Raises ModelError where the tensors are not those of the BERT that `manifest` describes."""
-        for name, wanted in _expected_shapes(manifest).items():
+        for name, wanted in _expected_shapes(shape).items():
             if self.shape(name) != wanted:
                 raise ModelError(
                     f"{self.path}: {name} has the shape {self.shape(name)}, not {wanted} as {manifest.name} states"
                 )
-        layers = manifest.architecture.layers
+        layers = shape.layers
         if f"encoder.layer.{layers}.output.dense.weight" in self._entries:
             raise ModelError(f"{self.path}: it has more than the {layers} layers that {manifest.name} states")
 
@@ -110,8 +108,7 @@ def save_tensors(tensors: Mapping[str, NDArray[Any]], target: Path) -> None:
     target.write_bytes(serialise(dict(tensors)))
 
 
-def _expected_shapes(manifest: Manifest) -> Mapping[str, tuple[int, ...]]:
-    shape = manifest.architecture
+def _expected_shapes(shape: Architecture) -> Mapping[str, tuple[int, ...]]:
     hidden, inner = shape.hidden_size, shape.intermediate_size
     expected = {
         "embeddings.word_embeddings.weight": (shape.vocabulary_size, hidden),

@@ -10,6 +10,7 @@ column sums of the weights:
 
 from __future__ import annotations
 
+import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from smile_lite.convert.graph import Graph
 
-__all__ = ["PRECISIONS", "FloatForm", "Form", "TokenForm", "WeightForm", "site_of"]
+__all__ = ["PRECISIONS", "FloatForm", "Form", "TokenForm", "WeightForm", "site_of", "stays_float"]
 
 PRECISIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -31,6 +32,15 @@ PRECISIONS: Mapping[str, str] = MappingProxyType(
 )
 
 
+def stays_float(name: str) -> bool:
+    """Whether a product is done in float32 in the form `int8-token` too: the second of the feed-forward block in every
+    third layer, from the first. Its input, behind the activation, is what eight bits a token serve worst: on MiniLM
+    (texts of NQ301) this raises the least cosine to fp32 from .9956 to .9976 for a ninth of the arithmetic.
+    """
+    found = re.fullmatch(r"encoder\.layer\.(\d+)\.output\.dense", name)
+    return found is not None and int(found.group(1)) % 3 == 0
+
+
 def site_of(name: str) -> str:
     """What shares an input: query, key and value of a layer are one site, every other matrix is its own."""
     base, _, last = name.rpartition(".")
@@ -38,7 +48,9 @@ def site_of(name: str) -> str:
 
 
 class Form(Protocol):
-    """One way to store and multiply."""
+    """One way to store and multiply. `label`: what a signature calls it."""
+
+    label: str
 
     @property
     def taps(self) -> tuple[str, ...]:
@@ -53,6 +65,8 @@ class Form(Protocol):
 
 class FloatForm:
     """float32: Gemm over the matrices as they are stored, which is as fast as MatMul over transposed copies."""
+
+    label = "fp32"
 
     def __init__(self, *, tapped: bool = False) -> None:
         self._tapped = tapped
@@ -78,8 +92,9 @@ class FloatForm:
 
 
 class WeightForm:
-    """int8 weights, one scale a row: widened when the graph is loaded (embedding rows: when they are looked up)."""
+    """int8 weights, smoothed, one scale a row: widened when the graph is loaded (embedding rows: when looked up)."""
 
+    label = "int8"
     taps: tuple[str, ...] = ()
 
     def rows(self, graph: Graph, table: str, indices: str) -> str:
@@ -93,6 +108,7 @@ class WeightForm:
         for name in names:
             wide = graph.node("Cast", graph.stored(f"{name}.weight"), to=graph.types.FLOAT)
             wide = graph.node("Mul", wide, graph.stored(f"{name}.weight.scale"))
+            wide = graph.node("Mul", wide, graph.stored(f"{site_of(name)}.smoothing"))
             outputs.append(graph.node("Gemm", value, wide, graph.stored(f"{name}.bias"), transB=1))
         return outputs
 
@@ -102,9 +118,12 @@ class TokenForm(WeightForm):
 
     def __init__(self, bits: int) -> None:
         self._levels = float(2**bits - 1)
+        self.label = "int8-token" if bits == 8 else f"int8-token-a{bits}"
 
     def project(self, graph: Graph, value: str, *names: str) -> list[str]:
         """Quantise the rows of `value` once, multiply with each matrix in integers, correct and scale back."""
+        if stays_float(names[0]):
+            return super().project(graph, value, *names)
         smoothing = f"{site_of(names[0])}.smoothing"
         if smoothing in graph.checkpoint.names:
             value = graph.node("Mul", value, graph.stored(smoothing))

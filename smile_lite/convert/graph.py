@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from smile_lite.convert.version import CONVERTER_VERSION
 from smile_lite.extras import require
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from smile_lite.convert.checkpoint_file import CheckpointFile
 
-__all__ = ["CONVERTER_VERSION", "Graph"]
+__all__ = ["Graph"]
 
-CONVERTER_VERSION = 1
 _OPSET, _IR_VERSION = 19, 9
 
 
@@ -70,16 +72,29 @@ class Graph:
         """An array of ones of a shape that is known at run time."""
         return self.node("ConstantOfShape", shape, value=self._onnx.numpy_helper.from_array(np.ones(1, np.float32)))
 
-    def finish(self, name: str, embedding: str, dimensions: int, *, taps: tuple[str, ...] = ()) -> bytes:
-        """The model: `input_ids` [batch, tokens] in, `embedding` [batch, dimensions] out, and `taps` as they are."""
+    def finish(
+        self,
+        name: str,
+        inputs: Sequence[str],
+        output: str,
+        value: str,
+        width: int,
+        *,
+        label: str,
+        taps: tuple[str, ...] = (),
+    ) -> bytes:
+        """The model: integer `inputs` [batch, tokens] in; `output` [batch, width], which is `value`, and `taps` out.
+
+        `label` is written into it: the precision as a signature calls it.
+        """
         helper = self._onnx.helper
-        self._nodes.append(helper.make_node("Identity", [embedding], ["embedding"]))
-        outputs = [helper.make_tensor_value_info("embedding", self.types.FLOAT, ["batch", dimensions])]
+        self._nodes.append(helper.make_node("Identity", [value], [output]))
+        outputs = [helper.make_tensor_value_info(output, self.types.FLOAT, ["batch", width])]
         outputs += [helper.make_tensor_value_info(tap, self.types.FLOAT, None) for tap in taps]
         graph = helper.make_graph(
             self._nodes,
             name,
-            [helper.make_tensor_value_info("input_ids", self.types.INT64, ["batch", "tokens"])],
+            [helper.make_tensor_value_info(one, self.types.INT64, ["batch", "tokens"]) for one in inputs],
             outputs,
             list(self._initializers.values()),
         )
@@ -87,4 +102,5 @@ class Graph:
         model = helper.make_model(graph, opset_imports=opsets, producer_name="smile-lite")
         model.producer_version = f"converter {CONVERTER_VERSION}"
         model.ir_version = _IR_VERSION
+        self._onnx.helper.set_model_props(model, {"precision": label})
         return bytes(model.SerializeToString(deterministic=True))

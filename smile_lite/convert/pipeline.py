@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +18,14 @@ from smile_lite.convert.quantise import quantise_for_tokens, quantise_weights, s
 from smile_lite.errors import ModelError
 from smile_lite.extras import require
 from smile_lite.rows import read_rows
-from smile_lite.session import new_session
+from smile_lite.session import exact_length_batches, new_session
 from smile_lite.text import ngrams, split_words
-from smile_lite.tokenizer import load_tokenizer, token_ids
+from smile_lite.tokenizer import load_tokenizer, pair_ids, token_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
-    from smile_lite.manifest import Manifest
+    from smile_lite.manifest import Architecture, Manifest
 
 __all__ = ["activation_bits", "convert_bert"]
 
@@ -40,25 +39,27 @@ def convert_bert(manifest: Manifest, weights: Path, graph: Path, *, precision: s
     """
     if precision not in PRECISIONS:
         raise ModelError(f"no precision is called {precision!r}: there are {', '.join(PRECISIONS)}")
+    shape = manifest.architecture
+    if shape is None:
+        raise ModelError(f"{manifest.name} states no architecture, so there is nothing to convert")
     checkpoint = CheckpointFile(weights)
-    checkpoint.check_shapes(manifest)
+    checkpoint.check_shapes(manifest, shape)
+    positions = manifest.encoding.max_tokens + shape.position_offset
     beside = graph.with_name(f"{graph.stem}.safetensors")
     form: Form = FloatForm()
-    if precision == "int8":
-        save_tensors(quantise_weights(checkpoint, manifest.encoding.max_tokens), beside)
-        form = WeightForm()
-    elif precision == "int8-token":
-        largest = _largest_inputs(manifest, checkpoint, weights.parent)
-        factors = smoothing_factors(checkpoint, largest)
-        save_tensors(quantise_for_tokens(checkpoint, factors, manifest.encoding.max_tokens), beside)
-        form = TokenForm(activation_bits())
+    if precision != "fp32":
+        factors = smoothing_factors(checkpoint, _largest_inputs(manifest, shape, checkpoint, weights.parent))
+        by_token = precision == "int8-token"
+        form = TokenForm(activation_bits()) if by_token else WeightForm()
+        quantise = quantise_for_tokens if by_token else quantise_weights
+        save_tensors(quantise(checkpoint, factors, positions), beside)
     elif checkpoint.is_half_precision:
         save_tensors({name: checkpoint.read(name) for name in checkpoint.names}, beside)
     written = [graph]
     if beside.exists():
         checkpoint = CheckpointFile(beside)
         written.append(beside)
-    graph.write_bytes(build_bert(manifest, Graph(checkpoint), form))
+    graph.write_bytes(build_bert(manifest, shape, Graph(checkpoint), form))
     return written
 
 
@@ -84,19 +85,29 @@ def activation_bits() -> int:
     return 8 if exact else 7
 
 
-def _largest_inputs(manifest: Manifest, checkpoint: CheckpointFile, folder: Path) -> dict[str, NDArray[np.float32]]:
+def _largest_inputs(
+    manifest: Manifest, shape: Architecture, checkpoint: CheckpointFile, folder: Path
+) -> dict[str, NDArray[np.float32]]:
     """The largest absolute value of every input channel of every site, over texts that come with the package."""
     form = FloatForm(tapped=True)
-    model = build_bert(manifest, Graph(checkpoint), form)
+    model = build_bert(manifest, shape, Graph(checkpoint), form)
     tokenizer = load_tokenizer(folder / manifest.tokenizer, manifest.encoding)
-    ids = token_ids(tokenizer, sample_texts(), manifest.encoding)
+    texts = sample_texts()
+    if manifest.head is None:
+        feeds = [(one, one) for one in token_ids(tokenizer, texts, manifest.encoding)]
+    else:
+        feeds = pair_ids(tokenizer, list(pairwise(texts)), manifest.encoding)
     largest: dict[str, Any] = dict.fromkeys(form.taps, np.float32(0))
     with tempfile.NamedTemporaryFile(dir=checkpoint.path.parent, suffix=".onnx") as file:
         file.write(model)
         file.flush()
         session = new_session(Path(file.name), threads=None)
-        for batch in _of_one_length(ids):
-            for tap, value in zip(form.taps, session.run(list(form.taps), {"input_ids": batch}), strict=True):
+        names = {one.name for one in session.get_inputs()}
+        for members in exact_length_batches([len(ids) for ids, _ in feeds]):
+            feed = {"input_ids": np.array([feeds[one][0] for one in members], dtype=np.int64)}
+            if "token_type_ids" in names:
+                feed["token_type_ids"] = np.array([feeds[one][1] for one in members], dtype=np.int64)
+            for tap, value in zip(form.taps, session.run(list(form.taps), feed), strict=True):
                 largest[tap] = np.maximum(largest[tap], np.abs(value).max(axis=0))
     return {site: largest[tap] for site, tap in form.sites.items()}
 
@@ -110,10 +121,3 @@ def sample_texts() -> list[str]:
             texts += [row.question or "", prediction, *row.references, *(one for one in row.synthetic if one)]
             texts += [gram for size in (1, 3) for gram in ngrams(split_words(prediction).keys, size)]
     return list(dict.fromkeys(texts))
-
-
-def _of_one_length(ids: Iterable[tuple[int, ...]]) -> list[NDArray[np.int64]]:
-    by_length: dict[int, list[tuple[int, ...]]] = {}
-    for one in ids:
-        by_length.setdefault(len(one), []).append(one)
-    return [np.array(batch, dtype=np.int64) for batch in by_length.values()]

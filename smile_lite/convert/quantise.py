@@ -8,15 +8,14 @@ product.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smile_lite.convert.forms import site_of
+from smile_lite.convert.forms import site_of, stays_float
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from smile_lite.convert.checkpoint_file import CheckpointFile
@@ -24,54 +23,71 @@ if TYPE_CHECKING:
 __all__ = ["quantise_for_tokens", "quantise_weights", "smoothing_factors"]
 
 Tensors = dict[str, "NDArray[Any]"]
+Factors = Mapping[str, "NDArray[np.float32]"]
 _ALPHA = 0.5
 _WORDS = "embeddings.word_embeddings.weight"
 
 
-def quantise_weights(checkpoint: CheckpointFile, max_tokens: int) -> Tensors:
-    """The tensors of `checkpoint` with every linear weight and the word table in int8, one scale a row."""
+def quantise_weights(checkpoint: CheckpointFile, factors: Factors, positions: int) -> Tensors:
+    """The tensors of `checkpoint` with every linear weight and the word table in int8, one scale a row.
+
+    Linear weights are multiplied by `factors` (site -> one factor an input channel) before they are rounded, and
+    divided again when they are widened: so the error lies where activations are small (AWQ's idea, arXiv 2306.00978).
+    `positions`: so many rows of the position table are kept.
+    """
     tensors: Tensors = {}
-    for name in checkpoint.names:
-        values = _needed(checkpoint, name, max_tokens)
-        if name == _WORDS or _is_linear(name):
+    for name in _used(checkpoint):
+        values = _needed(checkpoint, name, positions)
+        if name == _WORDS:
             tensors[name], tensors[f"{name}.scale"] = _by_row(values)
+        elif _is_linear(name):
+            tensors |= _smoothed(name, values, factors)
         else:
             tensors[name] = values
     return tensors
 
 
-def quantise_for_tokens(
-    checkpoint: CheckpointFile, factors: Mapping[str, NDArray[np.float32]], max_tokens: int
-) -> Tensors:
-    """As `quantise_weights`, smoothed by `factors` (site -> one factor an input channel), for integer products: weights
-    transposed to [k, m], with their scales [m] and their scaled column sums [m].
+def quantise_for_tokens(checkpoint: CheckpointFile, factors: Factors, positions: int) -> Tensors:
+    """As `quantise_weights`, but laid out for integer products where the form does them: weights transposed to [k, m],
+    with their scales [m] and their scaled column sums [m].
     """
-    tensors: Tensors = {}
-    for name in checkpoint.names:
-        values = _needed(checkpoint, name, max_tokens)
-        if name == _WORDS:
-            tensors[name], tensors[f"{name}.scale"] = _by_row(values)
+    tensors = quantise_weights(checkpoint, factors, positions)
+    for name in [name for name in _used(checkpoint) if _is_linear(name)]:
+        layer = name.removesuffix(".weight")
+        if stays_float(layer):
             continue
-        if name.endswith(("attention.self.value.weight", "attention.self.value.bias")):
-            divisor = factors[name.partition("self.")[0] + "output.dense"]
-            values = values / (divisor[:, None] if values.ndim == 2 else divisor)
-        if not _is_linear(name):
-            tensors[name] = values
-            continue
-        quantised, scale = _by_row(values * factors[site_of(name.removesuffix(".weight"))])
+        values = checkpoint.read(name) * factors[site_of(layer)]
+        if layer.endswith("attention.self.value"):  # what divides the input of the attention output is folded in here
+            divisor = factors[f"{layer.removesuffix('self.value')}output.dense"]
+            values /= divisor[:, None]
+            tensors[f"{layer}.bias"] = tensors[f"{layer}.bias"] / divisor
+        if layer.endswith("attention.output.dense"):
+            del tensors[f"{layer}.smoothing"]
+        quantised, scale = _by_row(values)
         tensors[name] = np.ascontiguousarray(quantised.T)
         tensors[f"{name}.scale"] = scale[:, 0]
         tensors[f"{name}.columns"] = (quantised.sum(axis=1, dtype=np.int64) * scale[:, 0]).astype(np.float32)
-    for site, factor in factors.items():
-        if not site.endswith("attention.output.dense"):
-            tensors[f"{site}.smoothing"] = (1 / factor).astype(np.float32)
     return tensors
 
 
-def _needed(checkpoint: CheckpointFile, name: str, max_tokens: int) -> NDArray[np.float32]:
+def _smoothed(name: str, values: NDArray[np.float32], factors: Factors) -> Tensors:
+    site = site_of(name.removesuffix(".weight"))
+    quantised, scale = _by_row(values * factors[site])
+    return {name: quantised, f"{name}.scale": scale, f"{site}.smoothing": (1 / factors[site]).astype(np.float32)}
+
+
+def _used(checkpoint: CheckpointFile) -> list[str]:
+    """The tensors that a graph takes: no head of another task, and no pooler where there is no classifier behind it."""
+    parts = ["embeddings.", "encoder."]
+    if any(name.startswith("classifier.") for name in checkpoint.names):
+        parts += ["pooler.", "classifier."]
+    return [name for name in checkpoint.names if name.startswith(tuple(parts))]
+
+
+def _needed(checkpoint: CheckpointFile, name: str, positions: int) -> NDArray[np.float32]:
     """A tensor, without the positions that no text of the model's length reaches."""
     values = checkpoint.read(name)
-    return values[:max_tokens] if name == "embeddings.position_embeddings.weight" else values
+    return values[:positions] if name == "embeddings.position_embeddings.weight" else values
 
 
 def smoothing_factors(
