@@ -3,12 +3,13 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from safetensors.numpy import save
 
-from smile_lite.errors import ModelError
+from smile_lite.errors import ModelError, ModelUnavailable
 from smile_lite.manifest import Source, load_manifest
 from smile_lite.sources import fetch
 from smile_lite.store import PulledModel, Store
@@ -369,3 +370,18 @@ def test_a_revision_that_leaves_the_cache_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no path inside a folder"):
         fetch(source, tmp_path, offline=False)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("location", "message"), [("owner/tiny", "offline, and x of owner/tiny@main"), ("no name", "HFValidationError")]
+)
+def test_the_clients_log_is_as_it_was_afterwards(tmp_path: Path, location: str, message: str) -> None:
+    log = import_module("huggingface_hub.utils.logging")
+    before = log.get_verbosity()
+    log.set_verbosity(log.INFO)
+    try:
+        with pytest.raises(ModelUnavailable, match=message):
+            fetch(Source(kind="hub", location=location, files={"x": "x"}), tmp_path, offline=True)
+        assert log.get_verbosity() == log.INFO
+    finally:
+        log.set_verbosity(before)

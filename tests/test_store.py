@@ -111,7 +111,7 @@ def test_a_manifest_that_is_wrong_says_where(
 
 
 def test_an_unknown_model_is_told_with_those_that_there_are() -> None:
-    with pytest.raises(UnknownModel, match=r"no model is called 'minilmm': there are ember-v1, minilm"):
+    with pytest.raises(UnknownModel, match=r"no model is called 'minilmm': there are .*ember-v1, .*minilm"):
         resolve_manifest("minilmm")
     with pytest.raises(UnknownModel, match="there is no manifest"):
         resolve_manifest("none.toml")

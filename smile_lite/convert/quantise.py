@@ -1,7 +1,7 @@
 """Weights into int8: one scale an output channel, embedding tables one a row, and the smoothing of activations.
 
 Smoothing: Xiao et al. 2022, SmoothQuant (arXiv 2211.10438), equation (4): an input channel j is divided by
-max|X_j|^a / max|W_j|^(1-a), a = 0.5, and its weights are multiplied by it, so that outliers of single channels do not
+max|X_j|^a / max|W_j|^(1-a), and its weights are multiplied by it, so that outliers of single channels do not
 use up a token's range. For the attention output the division goes into the value projection, for the others it is a
 product.
 """
@@ -24,7 +24,7 @@ __all__ = ["quantise_for_tokens", "quantise_weights", "smoothing_factors"]
 
 Tensors = dict[str, "NDArray[Any]"]
 Factors = Mapping[str, "NDArray[np.float32]"]
-_ALPHA = 0.5
+_ALPHA = 0.55  # of .45 to .6 the one with no MiniLM vector under .997 on 9,000 texts of EVOUNA NQ
 _WORDS = "embeddings.word_embeddings.weight"
 
 
