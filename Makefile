@@ -23,7 +23,9 @@ test-export: $(VENV_EXPORT)/.ready
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	@mkdir -p build/types && ln -sfn ../../export build/types/smile_lite_export
 	$(BIN)/mypy
+	$(BIN)/mypy -p smile_lite_export
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .

@@ -9,8 +9,10 @@ import contextlib
 import gc
 import importlib.util
 import json
+import os
 import re
 import shutil
+import sys
 import tempfile
 import uuid
 from dataclasses import dataclass, replace
@@ -397,7 +399,10 @@ def _write_checkpoint(pulled: PulledModel, scratch: Path) -> Path:
 
 
 def _from_hub(repository: str, revision: str, *, offline: bool, say: Callable[[str], object]) -> Path:
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # the client reads it when it is imported
     hub = require("huggingface_hub", extra="export", purpose="fetching a checkpoint from the hub")
+    if not sys.stderr.isatty():
+        hub.utils.disable_progress_bars()
     say(f"fetching {repository} from the hub")
     try:
         return Path(

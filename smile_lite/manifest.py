@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from dataclasses import asdict, dataclass, field
 from importlib import resources
@@ -232,6 +233,8 @@ def _build(raw: dict[str, Any]) -> Manifest:
 
 def _check(manifest: Manifest) -> None:
     """Raises ValueError for values that do not exist or do not fit together."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", manifest.name):
+        raise ValueError(f"name is {manifest.name!r}: small letters, digits, dots, hyphens (it names a folder)")
     if manifest.encoding.pooling not in POOLINGS:
         raise ValueError(f"encoding.pooling is {manifest.encoding.pooling!r}, not one of {', '.join(POOLINGS)}")
     shape = manifest.architecture

@@ -132,7 +132,7 @@ def _from_hub(hub: ModuleType, source: Source, theirs: str, revision: str, offli
         except Exception as error:
             if (status := _status(error)) and status not in _BUSY:
                 raise
-            announced, trouble = status and hub.get_hf_file_metadata(url, retry_on_errors=True), error
+            announced, trouble = status and _ask_again(hub, url), error
         if announced:
             return _download(hub, source, theirs, revision, announced)
     kept = hub.try_to_load_from_cache(source.location, theirs, revision=revision)
@@ -141,6 +141,14 @@ def _from_hub(hub: ModuleType, source: Source, theirs: str, revision: str, offli
     if (path := Path(kept)).is_symlink() and _matches(path, path.readlink().name) is False:  # a blob's name is its ETag
         raise ModelIntegrityError(f"{path} is not what the hub announced: delete it and pull again, not offline")
     return path
+
+
+def _ask_again(hub: ModuleType, url: str) -> Any:
+    """Ask with the client's own patience; a client before 1.0 has none here."""
+    try:
+        return hub.get_hf_file_metadata(url, retry_on_errors=True)
+    except TypeError:
+        return hub.get_hf_file_metadata(url)
 
 
 def _download(hub: ModuleType, source: Source, theirs: str, revision: str, announced: Any) -> Path:

@@ -99,6 +99,7 @@ def test_the_manifests_that_come_with_the_package_are_sound() -> None:
         ('title = "a tiny BERT"', "", "the key 'title' is missing"),
         ('kind = "folder"', 'kind = "ftp"', "not wheel, hub or folder"),
         ("[architecture]", "[architecture", "this is not TOML"),
+        ('name = "tiny"', 'name = "../tiny"', "name is '../tiny'"),
     ],
 )
 def test_a_manifest_that_is_wrong_says_where(

@@ -79,6 +79,12 @@ def test_a_stretch_of_words_is_shown_as_it_was_written() -> None:
     assert unicodedata.normalize("NFC", decomposed.as_written(1, 2)) == "café, 100,000"
 
 
+def test_a_ligature_of_several_words_is_shown_whole() -> None:
+    words = split_words("قال \ufdfa")
+    assert len(words) == 5
+    assert words.as_written(1, 4) == words.as_written(2, 1) == "\ufdfa"
+
+
 def test_an_ngram_of_an_unspaced_script_has_no_spaces_inside() -> None:
     assert ngrams(keys("go to 東京 now"), 3) == ["go to 東", "to 東京", "東京 now"]
     assert join(keys("日本 の東京")) == "日本の東京"

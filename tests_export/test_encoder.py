@@ -1,8 +1,15 @@
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import socket
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -293,6 +300,15 @@ def test_other_versions_are_told_before_anything_is_fetched(tmp_path: Path, monk
         check_versions("direct")
 
 
+def test_a_checkpoint_on_disk_is_exported_without_opening_a_socket(
+    checkpoints: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("a socket was opened"))
+    for via in ("direct", "optimum"):
+        model = export_encoder(str(checkpoints["mean"]), tmp_path / via, precisions=["fp32"], via=via, offline=True)
+        toolchain.check_folder(model.folder, str(checkpoints["mean"]), limit=2, offline=True)
+
+
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("via", ["direct", "optimum"])
 def test_an_interrupted_export_leaves_nothing(
@@ -364,3 +380,66 @@ def test_the_group_lists_its_commands_without_loading_the_heavy_one() -> None:
         "encoder",
         "generator",
     ]
+
+
+class _Repository(BaseHTTPRequestHandler):
+    """A hub on the loopback address with one repository, in the layout of sentence-transformers, at one commit."""
+
+    root: Path
+    commit = "89abcdef0123456789abcdef0123456789abcdef"
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        names = [path.relative_to(self.root).as_posix() for path in sorted(self.root.rglob("*")) if path.is_file()]
+        path = self.path.partition("?")[0]
+        wanted = path.rpartition(f"/resolve/{self.commit}/")[2]
+        if path == "/api/models/owner/tiny/revision/main":
+            siblings = [{"rfilename": name} for name in names]
+            self.give(json.dumps({"id": "owner/tiny", "sha": self.commit, "siblings": siblings}).encode())
+        elif wanted in names:
+            self.give((self.root / wanted).read_bytes())
+        else:
+            self.send_error(404)
+
+    def give(self, content: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("X-Repo-Commit", self.commit)
+        self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("via", ["direct", "optimum"])
+def test_a_repository_is_fetched_from_the_hub_that_hf_endpoint_names(
+    checkpoints: dict[str, Path], tmp_path: Path, via: str
+) -> None:
+    handler = type("Handler", (_Repository,), {"root": checkpoints["cls"]})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    words = ["encoder", "owner/tiny", "-o", str(tmp_path / "out"), "--precision", "fp32", "--via", via]
+    outside = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path / "hf")}
+    program = f"from smile_lite_export.cli import command; command.main({words!r}, standalone_mode=False)"
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, **outside, "HF_HUB_OFFLINE": "0", "NO_PROXY": "127.0.0.1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert done.returncode == 0, done.stderr
+    model = open_exported(tmp_path / "out")
+    assert model.origin == f"owner/tiny@{_Repository.commit}"
+    assert np.abs(vectors(model, "fp32") - torch_vectors(checkpoints["cls"])).max() < 1e-5

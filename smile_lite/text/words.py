@@ -110,7 +110,9 @@ def split_words(text: str) -> Words:
             keys.append(f"-{key}" if minus and key[0].isdigit() else key)
             minus = match.lastgroup == "symbol" and len(match.group()) > 1  # -$5 is $ -5
             starts.append(origin[start])
-            ends.append(origin[end])
+            ends.append(
+                max(origin[end], origin[start] + 1)
+            )  # one character may hold several words: the ligature U+FDFA
     if not keys:
         for match in re.finditer(r"[^\s\x00-\x1f]+", folded):
             keys.append(match.group())
