@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import logging
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +127,8 @@ def load_torch_model(checkpoint: Path) -> Any:
     transformers = require("transformers", extra="export", purpose="exporting a model")
     torch = require("torch", extra="export", purpose="exporting a model")
     options = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": True}
+    if not sys.stderr.isatty():
+        transformers.utils.logging.disable_progress_bar()
     try:
         with quiet():
             model = transformers.AutoModel.from_pretrained(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from smile_lite.metric import Smile
 from smile_lite.models import get_model
@@ -19,6 +20,10 @@ from smile_lite.store import PulledModel
 from smile_lite.testing import FakeEncoder
 
 from .tiny import write_checkpoint
+
+# In CI the property tests draw the same examples every time; at a desk they go on looking.
+settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("house")
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 

@@ -28,9 +28,10 @@ def main() -> None:
     parser.add_argument("--fit", type=Path, required=True)
     parser.add_argument("--report", type=Path, action="append", default=[])
     parser.add_argument("--model", default="minilm")
+    parser.add_argument("--precision", default="fp32")
     parser.add_argument("--write", action="store_true", help="write results/quality_threshold_<model>.json")
     arguments = parser.parse_args()
-    smile = Smile.from_pretrained(arguments.model, verdict="paper")
+    smile = Smile.from_pretrained(arguments.model, precision=arguments.precision, verdict="paper")
     rows, scores, labels = graded(smile, arguments.fit)
     threshold = round(best_threshold(scores, labels), 4)
     figures: dict[str, Any] = {
@@ -53,7 +54,8 @@ def main() -> None:
         for rule, values in by_rule.items():
             print(file, rule, values)
     if arguments.write:
-        print(write_result(f"quality_threshold_{arguments.model}", figures))
+        form = "" if arguments.precision == "fp32" else f"_{arguments.precision}"
+        print(write_result(f"quality_threshold_{arguments.model}{form}", figures))
 
 
 def graded(smile: Smile, path: Path) -> tuple[list[Row], Scores, Flags]:
