@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 from smile_lite_export.manifest_writer import (
     describe_files,
     golden_of,
-    open_exported,
     read_made,
     record_parity,
     write_folder,
@@ -47,7 +46,7 @@ from smile_lite.extras import require
 from smile_lite.manifest import Architecture, Manifest, known_models, load_manifest
 from smile_lite.models import pull_model, resolve_manifest
 from smile_lite.sources import is_offline
-from smile_lite.store import PulledModel
+from smile_lite.store import PulledModel, open_folder
 from smile_lite.tokenizer import load_tokenizer
 from smile_lite.verdict import PAPER_THRESHOLD
 
@@ -75,7 +74,6 @@ VERSIONS: Mapping[str, str] = {  # as in the extra `export`: what works together
     "optimum-onnx": "0.1.0",
 }
 _PATTERNS = ("*.json", "*.safetensors", "*.txt", "*.model", "README.md", "*_Pooling/config.json")
-_MODULES = ("Transformer", "Pooling", "Normalize")
 _TOKENIZER = "tokenizer.json"
 
 
@@ -151,7 +149,7 @@ def check_folder(
     from smile_lite_export.optimum_road import reference_encoder
 
     say = notify or (lambda _: None)
-    model, made = open_exported(folder), read_made(folder)
+    model, made = open_folder(folder), read_made(folder)
     model.verify(thorough=True)
     taken = parity_rows(rows, limit)
     check_versions(str(made.get("via", "optimum")))
@@ -320,7 +318,7 @@ def _prove(manifest: Manifest, folder: Path, reference: Reference, job: _Job) ->
 
 
 def _described(folder: Path, via: str, pooling: str | None, *, name: str, title: str) -> Checkpoint:
-    """Read a checkpoint folder. Raises ModelError for modules, or texts made lower case, that would be lost."""
+    """Read a checkpoint folder. Raises ModelError for texts made lower case by what would be lost."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -329,13 +327,6 @@ def _described(folder: Path, via: str, pooling: str | None, *, name: str, title:
         raise ModelError(f"{folder / 'config.json'}: this is not JSON: {error}") from None
     architecture = architecture_from_config(config) if via == "direct" else _any_architecture(folder)
     encoding = encoding_from_checkpoint(folder, architecture, pooling=pooling)
-    modules = _json(folder / "modules.json") or []
-    kinds = [str(module.get("type", "")).rpartition(".")[2] for module in modules]
-    if lost := [kind for kind in kinds if kind not in _MODULES]:
-        raise ModelError(f"{folder}: modules.json lists {', '.join(lost)}, which a graph made here would leave out")
-    prompts = _json(folder / "config_sentence_transformers.json") or {}
-    if default := prompts.get("default_prompt_name"):
-        encoding = replace(encoding, prefix=str(prompts["prompts"][default]))
     if (_json(folder / "sentence_bert_config.json") or {}).get("do_lower_case") and (folder / _TOKENIZER).is_file():
         tokenizer = load_tokenizer(folder / _TOKENIZER, encoding)
         if tokenizer.encode("A Cat").ids != tokenizer.encode("a cat").ids:
@@ -402,7 +393,7 @@ def _from_hub(repository: str, revision: str, *, offline: bool, say: Callable[[s
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # the client reads it when it is imported
     hub = require("huggingface_hub", extra="export", purpose="fetching a checkpoint from the hub")
     if not sys.stderr.isatty():
-        hub.utils.disable_progress_bars()
+        importlib.import_module("huggingface_hub.utils").disable_progress_bars()
     say(f"fetching {repository} from the hub")
     try:
         return Path(

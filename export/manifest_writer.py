@@ -8,7 +8,6 @@ from dataclasses import asdict, replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from smile_lite.errors import ModelIntegrityError, ModelUnavailable
 from smile_lite.manifest import SCHEMA, FileSpec, Golden, Manifest, Source, parse_manifest
 from smile_lite.store import PulledModel, sha256_of
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from smile_lite.encoder import Encoder
 
-__all__ = ["describe_files", "golden_of", "open_exported", "read_made", "record_parity", "to_toml", "write_folder"]
+__all__ = ["describe_files", "golden_of", "read_made", "record_parity", "to_toml", "write_folder"]
 
 
 _GOLDEN_TEXTS = (
@@ -67,24 +66,6 @@ def write_folder(
     lock = {"model": manifest.name, "origin": origin, "files": files}
     (folder / "lock.json").write_text(json.dumps(lock, indent=1) + "\n", encoding="utf-8")
     return PulledModel(manifest, folder, files, origin)
-
-
-def open_exported(folder: Path) -> PulledModel:
-    """The model in an exported folder, its files not yet checked. Raises ModelUnavailable where it is none."""
-    try:
-        text = (folder / "manifest.toml").read_text(encoding="utf-8")
-        lock = json.loads((folder / "lock.json").read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise ModelUnavailable(
-            f"{folder} is no exported folder: it has no manifest.toml and lock.json (smile-lite export encoder)"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise ModelIntegrityError(f"{folder}: its manifest or lock cannot be read: {error}") from None
-    manifest = parse_manifest(text, origin=str(folder / "manifest.toml"))
-    try:
-        return PulledModel(manifest, folder, {name: dict(one) for name, one in lock["files"].items()}, lock["origin"])
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise ModelIntegrityError(f"{folder / 'lock.json'} is damaged: export again") from None
 
 
 def read_made(folder: Path) -> dict[str, Any]:

@@ -103,9 +103,14 @@ def _pair_length(folder: Path, architecture: Architecture) -> int:
 
 
 def encoding_from_checkpoint(folder: Path, architecture: Architecture, *, pooling: str | None = None) -> Encoding:
-    """Pooling, normalisation and length as sentence-transformers' files state them."""
+    """Pooling, length and default prompt as sentence-transformers' files state them.
+
+    Raises ModelError where they state no pooling, or a module (Dense, ...) that a graph made here would leave out.
+    """
     modules = _read(folder / "modules.json", list) if (folder / "modules.json").is_file() else []
     kinds = {str(module.get("type", "")).rpartition(".")[2]: module for module in modules}
+    if lost := sorted(kinds.keys() - {"Transformer", "Pooling", "Normalize"}):
+        raise ModelError(f"{folder}: modules.json lists {', '.join(lost)}, which a graph made here would leave out")
     chosen = pooling or _pooling_of(folder, str(kinds.get("Pooling", {}).get("path", "1_Pooling")))
     if chosen not in ("cls", "mean"):
         raise ModelError(
@@ -116,7 +121,20 @@ def encoding_from_checkpoint(folder: Path, architecture: Architecture, *, poolin
     if (folder / "sentence_bert_config.json").is_file():
         length = min(length, _read(folder / "sentence_bert_config.json", dict).get("max_seq_length") or length)
     # A cosine does not see the length of a vector, so normalising never changes a score: always unit rows.
-    return Encoding(pooling=cast("Literal['cls', 'mean']", chosen), normalise=True, max_tokens=length)
+    return Encoding(
+        pooling=cast("Literal['cls', 'mean']", chosen),
+        normalise=True,
+        max_tokens=length,
+        prefix=_default_prompt(folder),
+    )
+
+
+def _default_prompt(folder: Path) -> str:
+    """What sentence-transformers puts before every text unless it is told otherwise."""
+    stated = folder / "config_sentence_transformers.json"
+    prompts = _read(stated, dict) if stated.is_file() else {}
+    default = prompts.get("default_prompt_name")
+    return str((prompts.get("prompts") or {}).get(default, "")) if default else ""
 
 
 def _pooling_of(folder: Path, path: str) -> str | None:

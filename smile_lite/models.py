@@ -12,12 +12,12 @@ from smile_lite.errors import ExtraMissing, ModelError, ModelUnavailable, UsageE
 from smile_lite.extras import require
 from smile_lite.manifest import Manifest, load_manifest
 from smile_lite.sources import fetch, is_offline
-from smile_lite.store import PulledModel, Store
+from smile_lite.store import PulledModel, Store, open_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["get_model", "graph_name", "pull_model", "resolve_manifest"]
+__all__ = ["find_model", "get_model", "graph_name", "is_exported", "pull_model", "resolve_manifest"]
 
 
 def resolve_manifest(model: str, *, pooling: str | None = None) -> Manifest:
@@ -30,6 +30,18 @@ def resolve_manifest(model: str, *, pooling: str | None = None) -> Manifest:
     if pooling is not None:
         raise UsageError("--pooling is for a checkpoint folder: a manifest states its own")
     return load_manifest(model)
+
+
+def is_exported(model: str) -> bool:
+    """Whether `model` is a folder that `smile-lite export encoder` wrote: it is used where it lies."""
+    return (Path(model) / "manifest.toml").is_file()
+
+
+def find_model(model: str, *, home: Path | None = None, pooling: str | None = None) -> PulledModel | None:
+    """`model` if it is here, its files not yet checked: an exported folder, or what was pulled under that name."""
+    if is_exported(model):
+        return open_folder(Path(model))
+    return Store(home).find(resolve_manifest(model, pooling=pooling))
 
 
 def graph_name(precision: str) -> str:
@@ -51,11 +63,12 @@ def get_model(
     Raises UnknownModel, ModelUnavailable or ModelIntegrityError (all exit 3), ExtraMissing where a conversion is due
     and the extra `convert` is not installed.
     """
-    manifest = resolve_manifest(model, pooling=pooling)
+    exported = is_exported(model)
+    found = find_model(model, home=home, pooling=pooling)
+    manifest = found.manifest if found else resolve_manifest(model, pooling=pooling)
     if precision not in manifest.precisions:
         raise ModelError(f"{manifest.name} has no precision {precision!r}: there is {', '.join(manifest.precisions)}")
-    found = Store(home).find(manifest)
-    if found is None or not _is_current(found, precision):
+    if found is None or not (exported or _is_current(found, precision)):
         found = pull_model(manifest, precision=precision, offline=offline, home=home, notify=notify)
     found.verify()
     return found

@@ -23,13 +23,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from smile_lite.errors import ModelIntegrityError, ModelUnavailable
+from smile_lite.manifest import parse_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from smile_lite.manifest import Manifest
 
-__all__ = ["PulledModel", "Store", "default_home", "sha256_of"]
+__all__ = ["PulledModel", "Store", "default_home", "open_folder", "sha256_of"]
 
 
 def default_home() -> Path:
@@ -78,7 +79,7 @@ class PulledModel:
     @property
     def precisions(self) -> list[str]:
         """The precisions that it was converted to."""
-        return [name.removesuffix(".onnx") for name in self.files if name.endswith(".onnx")]
+        return [precision for precision in self.manifest.precisions if f"{precision}.onnx" in self.files]
 
     def path(self, name: str) -> Path:
         """Where the file `name` is. Raises ModelUnavailable where the model has none of that name."""
@@ -138,6 +139,25 @@ def _from_lock(manifest: Manifest, folder: Path, lock: Any) -> PulledModel:
 def _stamp(path: Path) -> list[int]:
     seen = path.stat()
     return [seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino]
+
+
+def open_folder(folder: Path) -> PulledModel:
+    """The model in a folder that carries its own manifest.toml and lock.json, as the export toolchain writes them.
+
+    Its files are not checked here. Raises ModelUnavailable where it is none, ModelIntegrityError where it is damaged.
+    """
+    try:
+        text = (folder / "manifest.toml").read_text(encoding="utf-8")
+        lock = json.loads((folder / "lock.json").read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise ModelUnavailable(f"{folder} holds no manifest.toml and lock.json, so it is no exported model") from None
+    except (OSError, ValueError) as error:
+        raise ModelIntegrityError(f"{folder}: its manifest or lock cannot be read: {error}") from None
+    manifest = parse_manifest(text, origin=str(folder / "manifest.toml"))
+    try:
+        return _from_lock(manifest, folder, lock)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ModelIntegrityError(f"{folder / 'lock.json'} is damaged: export the model again") from None
 
 
 class Store:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -111,6 +112,17 @@ def test_a_checkpoint_that_states_no_pooling_is_refused_unless_it_is_given(tmp_p
     with pytest.raises(ModelError, match="state it with --pooling"):
         manifest_from_checkpoint(folder)
     assert manifest_from_checkpoint(folder, pooling="cls").encoding.pooling == "cls"
+
+
+def test_a_module_that_would_be_left_out_is_refused_and_a_default_prompt_is_kept(checkpoint: Path) -> None:
+    prompts = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
+    (checkpoint / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+    assert manifest_from_checkpoint(checkpoint).encoding.prefix == "query: "
+    modules = json.loads((checkpoint / "modules.json").read_text())
+    modules.append({"type": "sentence_transformers.models.Dense", "path": "2_Dense"})
+    (checkpoint / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(ModelError, match=r"modules.json lists Dense"):
+        manifest_from_checkpoint(checkpoint)
 
 
 def test_a_checkpoint_of_another_family_is_refused(checkpoint: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -127,6 +128,28 @@ def test_a_pulled_model_is_converted_once_and_kept(checkpoint: Path, tmp_path: P
     assert get_model(path).path("fp32.onnx").stat().st_mtime_ns == before
     assert first.fingerprint == f"tiny@{first.files['model.safetensors']['sha256'][:8]}"
     assert [one.name for one in (home / "models").iterdir() if not one.name.startswith(".")] == [first.folder.name]
+
+
+def test_an_exported_folder_is_used_where_it_lies(checkpoint: Path, tmp_path: Path, home: Path) -> None:
+    path = manifest_file(tmp_path, checkpoint)
+    pulled = get_model(str(path))
+    folder = tmp_path / "exported"
+    shutil.copytree(pulled.folder, folder)
+    (folder / "manifest.toml").write_text(path.read_text())
+    shutil.rmtree(home)
+    model = get_model(str(folder))
+    assert model.folder == folder
+    assert model.fingerprint == pulled.fingerprint
+    assert not home.exists()
+    flip_a_byte(folder / "tokenizer.json")
+    with pytest.raises(ModelIntegrityError, match=r"tokenizer.json is damaged"):
+        get_model(str(folder))
+    (folder / "lock.json").write_text("{}")
+    with pytest.raises(ModelIntegrityError, match=r"lock.json is damaged: export the model again"):
+        get_model(str(folder))
+    (folder / "lock.json").unlink()
+    with pytest.raises(ModelUnavailable, match="no exported model"):
+        get_model(str(folder))
 
 
 def test_a_graph_of_an_older_converter_is_made_anew(

@@ -24,7 +24,7 @@ from smile_lite_export import optimum_road
 from smile_lite_export.cli import command
 from smile_lite_export.encoder import check_versions, export_encoder, find_checkpoint
 from smile_lite_export.graph_passes import WorkGraph
-from smile_lite_export.manifest_writer import open_exported, read_made
+from smile_lite_export.manifest_writer import read_made
 from smile_lite_export.optimum_road import TorchEncoder
 
 from smile_lite.encoder import OnnxEncoder
@@ -38,7 +38,7 @@ from smile_lite.errors import (
     UsageError,
 )
 from smile_lite.health import check_golden
-from smile_lite.store import PulledModel
+from smile_lite.store import PulledModel, open_folder
 from tests.tiny import HEADS, HIDDEN, INNER, LAYERS, POSITIONS, VOCABULARY, write_checkpoint, write_tokenizer
 
 TEXTS = [
@@ -177,7 +177,7 @@ def test_int8_token_multiplies_in_integers_and_shares_quantised_inputs(exported:
 
 def test_golden_vectors_are_torch_s_and_the_runtime_checks_them(exported: Callable[..., PulledModel]) -> None:
     for via in ("direct", "optimum"):
-        model = open_exported(exported("mean", via).folder)
+        model = open_folder(exported("mean", via).folder)
         model.verify(thorough=True)
         assert model.manifest.golden is not None
         assert "torch" in model.manifest.golden.made_with
@@ -209,7 +209,7 @@ def test_a_precision_alone_brings_only_its_own_files(checkpoints: dict[str, Path
     for via, weights in (("direct", "int8.safetensors"), ("optimum", "int8.weights")):
         model = export_encoder(str(checkpoints["mean"]), tmp_path / via, precisions=["int8"], via=via, check=False)
         assert set(model.files) == {"int8.onnx", weights, "tokenizer.json"}
-        assert open_exported(tmp_path / via).fingerprint == f"mean@{model.files[weights]['sha256'][:8]}"
+        assert open_folder(tmp_path / via).fingerprint == f"mean@{model.files[weights]['sha256'][:8]}"
 
 
 def test_a_manifest_is_exported_without_its_configuration_files(
@@ -370,7 +370,7 @@ def test_the_command_makes_the_folder_and_prints_where_it_is(
     printed = capsys.readouterr()
     assert printed.out.strip() == str(tmp_path / "out")
     assert "model.safetensors" in printed.err
-    model = open_exported(tmp_path / "out")
+    model = open_folder(tmp_path / "out")
     assert model.fingerprint == f"mean@{model.files['model.safetensors']['sha256'][:8]}"
 
 
@@ -440,6 +440,6 @@ def test_a_repository_is_fetched_from_the_hub_that_hf_endpoint_names(
         server.server_close()
         thread.join()
     assert done.returncode == 0, done.stderr
-    model = open_exported(tmp_path / "out")
+    model = open_folder(tmp_path / "out")
     assert model.origin == f"owner/tiny@{_Repository.commit}"
     assert np.abs(vectors(model, "fp32") - torch_vectors(checkpoints["cls"])).max() < 1e-5

@@ -10,12 +10,11 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from smile_lite_export.cli import command
 from smile_lite_export.encoder import check_folder, export_encoder, find_checkpoint
-from smile_lite_export.manifest_writer import open_exported
 from smile_lite_export.optimum_road import TorchEncoder, reference_encoder
 from smile_lite_export.parity import GATES, Figures, gate_of, judge, parity_rows, parity_table, raise_if_failed
 
 from smile_lite.errors import GateFailed, InputError, ModelIntegrityError, ModelUnavailable, UsageError
-from smile_lite.store import sha256_of
+from smile_lite.store import open_folder, sha256_of
 from tests.tiny import HIDDEN, write_checkpoint
 
 PASSING = Figures(
@@ -86,7 +85,7 @@ def test_check_measures_and_records_the_figures(made: tuple[Path, Path], tmp_pat
     recorded = tomllib.loads((folder / "manifest.toml").read_text())["parity"]["fp32"]
     assert (recorded["rows"], recorded["limits"]["largest_difference"]) == (2, 1e-5)
     assert "worst_text" not in recorded
-    open_exported(folder).verify()
+    open_folder(folder).verify()
 
 
 ROWS = [
@@ -118,7 +117,7 @@ def test_check_exits_1_where_an_artefact_computes_something_else(
 def restate(folder: Path, name: str) -> None:
     """As if the damaged file were the one that was exported."""
     for listing in (folder / "manifest.toml", folder / "lock.json"):
-        before = open_exported(folder).files[name]["sha256"] if listing.name == "manifest.toml" else OLD[0]
+        before = open_folder(folder).files[name]["sha256"] if listing.name == "manifest.toml" else OLD[0]
         OLD[:] = [before]
         listing.write_text(listing.read_text().replace(before, sha256_of(folder / name)))
 
@@ -149,7 +148,7 @@ def test_an_export_past_its_limits_makes_no_folder(
 
 
 def test_check_wants_an_exported_folder_and_rows(made: tuple[Path, Path], tmp_path: Path) -> None:
-    with pytest.raises(ModelUnavailable, match="no exported folder"):
+    with pytest.raises(ModelUnavailable, match="no exported model"):
         check_folder(made[0], str(made[0]))
     (tmp_path / "empty.jsonl").write_text("")
     with pytest.raises(InputError, match="no rows"):

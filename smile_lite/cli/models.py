@@ -77,11 +77,9 @@ def pull(model: str, precision: str, pooling: str | None, force: bool, offline: 
 def path(model: str, pooling: str | None) -> None:
     """Print the folder of a pulled MODEL."""
     from smile_lite.errors import ModelUnavailable
-    from smile_lite.models import resolve_manifest
-    from smile_lite.store import Store
+    from smile_lite.models import find_model
 
-    manifest = resolve_manifest(model, pooling=pooling)
-    found = Store().find(manifest)
+    found = find_model(model, pooling=pooling)
     if found is None:
         raise ModelUnavailable(f"{model} is not pulled: smile-lite models pull {model}")
     click.echo(str(found.folder))
@@ -94,15 +92,13 @@ def verify(models: tuple[str, ...]) -> None:
     from smile_lite.errors import ModelError, ModelIntegrityError, ModelUnavailable
     from smile_lite.health import check_golden
     from smile_lite.manifest import known_models
-    from smile_lite.models import resolve_manifest
-    from smile_lite.store import Store
+    from smile_lite.models import find_model
 
-    store = Store()
-    chosen = models or tuple(name for name in known_models() if store.find(resolve_manifest(name)))
+    chosen = models or tuple(name for name in known_models() if find_model(name))
     failures: list[ModelError] = []
     for name in chosen:
         try:
-            found = store.find(resolve_manifest(name))
+            found = find_model(name)
             if found is None:
                 raise ModelUnavailable(f"{name} is not pulled: smile-lite models pull {name}")
             found.verify(thorough=True)

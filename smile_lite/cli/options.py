@@ -44,7 +44,7 @@ model_options = _apply(
             "--model",
             default="minilm",
             show_default=True,
-            help="Name, manifest (.toml) or checkpoint folder.",
+            help="Name, manifest (.toml), exported or checkpoint folder.",
         ),
         click.option("--precision", default="fp32", show_default=True, help="Arithmetic of the encoder."),
         click.option("--threads", type=click.IntRange(min=1), help="Default: SMILE_LITE_THREADS, or all usable CPUs."),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from smile_lite.convert.graph import Graph
 
-__all__ = ["PRECISIONS", "FloatForm", "Form", "TokenForm", "WeightForm", "site_of", "stays_float"]
+__all__ = ["PRECISIONS", "SMOOTHING", "FloatForm", "Form", "TokenForm", "WeightForm", "site_of", "stays_float"]
 
 PRECISIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -30,6 +30,10 @@ PRECISIONS: Mapping[str, str] = MappingProxyType(
         "int8-token": "weights and activations in int8, one scale a token: a quarter of the size, faster",
     }
 )
+
+
+# SmoothQuant's exponent: for int8-token that of .45 to .6 with no MiniLM vector under .997 on 9,000 texts of EVOUNA NQ.
+SMOOTHING: Mapping[str, float] = MappingProxyType({"int8": 0.5, "int8-token": 0.55})
 
 
 def stays_float(name: str) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from smile_lite.convert.bert import build_bert
 from smile_lite.convert.checkpoint_file import CheckpointFile, save_tensors
-from smile_lite.convert.forms import PRECISIONS, FloatForm, Form, TokenForm, WeightForm
+from smile_lite.convert.forms import PRECISIONS, SMOOTHING, FloatForm, Form, TokenForm, WeightForm
 from smile_lite.convert.graph import Graph
 from smile_lite.convert.quantise import quantise_for_tokens, quantise_weights, smoothing_factors
 from smile_lite.errors import ModelError
@@ -48,7 +48,8 @@ def convert_bert(manifest: Manifest, weights: Path, graph: Path, *, precision: s
     beside = graph.with_name(f"{graph.stem}.safetensors")
     form: Form = FloatForm()
     if precision != "fp32":
-        factors = smoothing_factors(checkpoint, _largest_inputs(manifest, shape, checkpoint, weights.parent))
+        largest = _largest_inputs(manifest, shape, checkpoint, weights.parent)
+        factors = smoothing_factors(checkpoint, largest, SMOOTHING[precision])
         by_token = precision == "int8-token"
         form = TokenForm(activation_bits()) if by_token else WeightForm()
         quantise = quantise_for_tokens if by_token else quantise_weights
