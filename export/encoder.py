@@ -8,11 +8,8 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib.util
-import json
-import os
 import re
 import shutil
-import sys
 import tempfile
 import uuid
 from dataclasses import dataclass, replace
@@ -20,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from smile_lite_export.checkpoint_source import TOKENIZER, Checkpoint, find_checkpoint
 from smile_lite_export.manifest_writer import (
     describe_files,
     golden_of,
@@ -38,20 +36,17 @@ from smile_lite_export.parity import (
 )
 
 from smile_lite import __version__
-from smile_lite.checkpoint import architecture_from_config, encoding_from_checkpoint
 from smile_lite.convert import convert_bert
 from smile_lite.convert.pipeline import activation_bits
-from smile_lite.errors import ExtraMissing, ModelError, ModelUnavailable, OutputError, UnknownModel, UsageError
+from smile_lite.errors import ExtraMissing, ModelError, ModelUnavailable, OutputError, UsageError
 from smile_lite.extras import require
-from smile_lite.manifest import Architecture, Manifest, known_models, load_manifest
-from smile_lite.models import pull_model, resolve_manifest
-from smile_lite.sources import is_offline
 from smile_lite.store import PulledModel, open_folder
-from smile_lite.tokenizer import load_tokenizer
 from smile_lite.verdict import PAPER_THRESHOLD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from smile_lite.manifest import Manifest
 
 __all__ = [
     "DEFAULT_SOURCE",
@@ -60,7 +55,6 @@ __all__ = [
     "check_folder",
     "check_versions",
     "export_encoder",
-    "find_checkpoint",
 ]
 
 DEFAULT_SOURCE = "llmrails/ember-v1"
@@ -73,17 +67,6 @@ VERSIONS: Mapping[str, str] = {  # as in the extra `export`: what works together
     "optimum": "2.1.0",
     "optimum-onnx": "0.1.0",
 }
-_PATTERNS = ("*.json", "*.safetensors", "*.txt", "*.model", "README.md", "*_Pooling/config.json")
-_TOKENIZER = "tokenizer.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """A checkpoint on disk in sentence-transformers' layout, and what is known of it. `manifest` lists no files yet."""
-
-    folder: Path
-    manifest: Manifest
-    origin: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,64 +179,29 @@ def check_versions(via: str = "optimum") -> None:
         )
 
 
-def find_checkpoint(
-    source: str,
-    scratch: Path,
-    *,
-    via: str = "optimum",
-    pooling: str | None = None,
-    revision: str = "main",
-    offline: bool = False,
-    say: Callable[[str], object] = lambda _: None,
-) -> Checkpoint:
-    """`source` as a folder on disk: a folder itself, a model with a manifest (pulled, its configuration written out
-    into `scratch`), or a repository of the hub. Raises ModelError where pooling is neither stated nor given.
-    """
-    if Path(source).is_dir():
-        return _described(Path(source).resolve(), via, pooling, name=Path(source).resolve().name, title="")
-    if source in known_models() or source.endswith(".toml"):
-        manifest = resolve_manifest(source, pooling=pooling)
-        pulled = pull_model(manifest, offline=offline, notify=say)
-        pulled.verify()
-        return Checkpoint(_write_checkpoint(pulled, scratch), manifest, pulled.origin)
-    if source.count("/") != 1 or source.startswith((".", "/", "~")):
-        raise UnknownModel(
-            f"{source!r} is no checkpoint folder, no hub id (owner/name) and none of {', '.join(known_models())}"
-        )
-    folder = _from_hub(source, revision, offline=offline or is_offline(), say=say)
-    found = _described(folder, via, pooling, name=source.rpartition("/")[2], title=source)
-    known = next((one for one in map(load_manifest, known_models()) if _is_from(one, source)), None)
-    manifest = replace(found.manifest, revision=folder.name, licence=_card_licence(folder))
-    if known is not None and known.encoding == manifest.encoding:
-        manifest = replace(
-            manifest, name=known.name, title=known.title, licence=known.licence, calibrations=known.calibrations
-        )
-    return Checkpoint(folder, manifest, f"{source}@{folder.name}")
-
-
 def _make(found: Checkpoint, scratch: Path, job: _Job) -> PulledModel:
     from smile_lite_export.optimum_road import TorchEncoder
 
     work, made = scratch / "work", scratch / "made"
     work.mkdir()
     made.mkdir()
-    _place_tokenizer(found.folder, work / _TOKENIZER)
-    manifest = replace(found.manifest, tokenizer=_TOKENIZER)
+    _place_tokenizer(found.folder, work / TOKENIZER)
+    manifest = replace(found.manifest, tokenizer=TOKENIZER)
     if job.via == "optimum":
         manifest = replace(manifest, architecture=None)
     job.say(f"asking torch for the vectors of {manifest.name}")
-    torch = TorchEncoder(found.folder, manifest.encoding, tokenizer=work / _TOKENIZER)
+    torch = TorchEncoder(found.folder, manifest.encoding, tokenizer=work / TOKENIZER)
     manifest = replace(manifest, golden=golden_of(torch))
     reference = Reference(torch, parity_rows(None), threshold=_threshold(manifest)) if job.check else None
     del torch
     gc.collect()
     files = _convert(found, manifest, work, job)
-    for name in (_TOKENIZER, *files):
+    for name in (TOKENIZER, *files):
         (work / name).rename(made / name)
     precisions = tuple(one for one in job.precisions if one != "int8-dynamic")
     weights = next(name for name in files if not name.endswith(".onnx"))
     manifest = describe_files(
-        replace(manifest, precisions=precisions, weights=weights), made, sorted((_TOKENIZER, *files))
+        replace(manifest, precisions=precisions, weights=weights), made, sorted((TOKENIZER, *files))
     )
     parity = _prove(manifest, made, reference, job) if reference is not None else {}
     return write_folder(manifest, made, origin=found.origin, made=_provenance(found, job), parity=parity)
@@ -317,98 +265,10 @@ def _prove(manifest: Manifest, folder: Path, reference: Reference, job: _Job) ->
     return table
 
 
-def _described(folder: Path, via: str, pooling: str | None, *, name: str, title: str) -> Checkpoint:
-    """Read a checkpoint folder. Raises ModelError for texts made lower case by what would be lost."""
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ModelUnavailable(f"{folder}: config.json is missing, so this is no checkpoint folder") from None
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{folder / 'config.json'}: this is not JSON: {error}") from None
-    architecture = architecture_from_config(config) if via == "direct" else _any_architecture(folder)
-    encoding = encoding_from_checkpoint(folder, architecture, pooling=pooling)
-    if (_json(folder / "sentence_bert_config.json") or {}).get("do_lower_case") and (folder / _TOKENIZER).is_file():
-        tokenizer = load_tokenizer(folder / _TOKENIZER, encoding)
-        if tokenizer.encode("A Cat").ids != tokenizer.encode("a cat").ids:
-            raise ModelError(f"{folder}: do_lower_case is set beside a tokenizer that keeps case: not supported")
-    manifest = Manifest(
-        name=re.sub(r"[^a-z0-9.-]+", "-", name.lower()).strip("-.") or "local",
-        title=title or f"local checkpoint {name}",
-        licence=_card_licence(folder),
-        architecture=architecture,
-        encoding=encoding,
-        files={},
-        sources=(),
-    )
-    return Checkpoint(folder, manifest, f"folder {name}")
-
-
-def _any_architecture(folder: Path) -> Architecture:
-    """As much of the shape as the length depends on, of any architecture that transformers knows."""
-    transformers = require("transformers", extra="export", purpose="exporting a model")
-    try:
-        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-        positions = int(getattr(config, "max_position_embeddings", 512))
-        numbered_from_padding = config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer")
-        return Architecture(
-            family=config.model_type,
-            layers=config.num_hidden_layers,
-            hidden_size=config.hidden_size,
-            heads=config.num_attention_heads,
-            intermediate_size=0,
-            vocabulary_size=config.vocab_size,
-            max_positions=positions,
-            position_offset=int(config.pad_token_id) + 1 if numbered_from_padding else 0,
-        )
-    except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise ModelError(f"{folder}: transformers does not know this architecture: {error}") from None
-
-
-def _write_checkpoint(pulled: PulledModel, scratch: Path) -> Path:
-    """The files of a pulled model, with the configuration that its manifest states as transformers wants to see it."""
-    manifest, shape = pulled.manifest, pulled.manifest.architecture
-    if shape is None or manifest.head is not None:
-        raise ModelError(f"{manifest.name} is no encoder that could be converted")
-    config = {
-        "model_type": shape.family,
-        "num_hidden_layers": shape.layers,
-        "hidden_size": shape.hidden_size,
-        "num_attention_heads": shape.heads,
-        "intermediate_size": shape.intermediate_size,
-        "vocab_size": shape.vocabulary_size,
-        "max_position_embeddings": shape.max_positions,
-        "layer_norm_eps": shape.layer_norm_eps,
-        "hidden_act": shape.activation,
-        "type_vocab_size": shape.segments,
-        "pad_token_id": max(0, shape.position_offset - 1),
-    }
-    scratch.mkdir(parents=True)
-    (scratch / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    for theirs, ours in ((manifest.weights, "model.safetensors"), (manifest.tokenizer, _TOKENIZER)):
-        (scratch / ours).symlink_to(pulled.path(theirs).resolve())
-    return scratch
-
-
-def _from_hub(repository: str, revision: str, *, offline: bool, say: Callable[[str], object]) -> Path:
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # the client reads it when it is imported
-    hub = require("huggingface_hub", extra="export", purpose="fetching a checkpoint from the hub")
-    if not sys.stderr.isatty():
-        importlib.import_module("huggingface_hub.utils").disable_progress_bars()
-    say(f"fetching {repository} from the hub")
-    try:
-        return Path(
-            hub.snapshot_download(repository, revision=revision, allow_patterns=_PATTERNS, local_files_only=offline)
-        )
-    except Exception as error:  # the client raises errors of its own, of its HTTP library's and of the system's
-        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
-        state = "offline, and it is not in the hub's cache" if offline else f"{type(error).__name__}: {reason}"
-        raise ModelUnavailable(f"the hub did not give {repository} ({revision}): {state}") from error
-
-
 def _place_tokenizer(checkpoint: Path, target: Path) -> None:
     """tokenizer.json of the checkpoint, or what transformers makes of its older files."""
-    if (checkpoint / _TOKENIZER).is_file():
-        shutil.copyfile(checkpoint / _TOKENIZER, target)
+    if (checkpoint / TOKENIZER).is_file():
+        shutil.copyfile(checkpoint / TOKENIZER, target)
         return
     transformers = require("transformers", extra="export", purpose="exporting a model")
     try:
@@ -434,31 +294,6 @@ def _threshold(manifest: Manifest) -> float:
     """Where a score becomes "correct": as calibrated for fp32, else the paper's."""
     calibration = manifest.calibrations.get("fp32")
     return calibration.threshold if calibration else PAPER_THRESHOLD
-
-
-def _is_from(manifest: Manifest, repository: str) -> bool:
-    return any(source.kind == "hub" and source.location == repository for source in manifest.sources)
-
-
-def _card_licence(folder: Path) -> str:
-    """The licence in the front matter of a checkpoint's README.md."""
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        lines = (folder / "README.md").read_text(encoding="utf-8").splitlines()
-        for line in lines[1:] if lines[:1] == ["---"] else []:
-            if line.startswith("---"):
-                break
-            if line.startswith("license:"):
-                return line.partition(":")[2].strip().strip("'\"") or "unknown"
-    return "unknown"
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path}: this is not JSON: {error}") from None
 
 
 def _checked(precisions: Sequence[str]) -> list[str]:

@@ -10,7 +10,8 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from smile_lite_export.graph_passes import WorkGraph, apply_form, keep_input_ids, pool, smoothing_factors
+from smile_lite_export.graph_passes import WorkGraph, keep_input_ids, pool
+from smile_lite_export.linear_forms import apply_form, smoothing_factors
 
 from smile_lite.convert.forms import FloatForm, TokenForm, WeightForm
 from smile_lite.convert.pipeline import activation_bits, sample_texts

@@ -178,14 +178,15 @@ def test_int8_forms_are_faithful_small_and_independent_of_the_batch(
 def test_minilm_in_int8_fits_24_megabytes_and_stays_near(minilm: PulledModel) -> None:
     texts = [*TEXTS, "A whole sentence about the river Danube, which flows through Vienna.", "42.195 kilometres"]
     exact = OnnxEncoder(minilm, threads=1).encode(texts)
-    for precision, least in (("int8", 0.998), ("int8-token", 0.997)):
+    # Seven bits are what a processor without exact integer products gets; measured .9923 at least (export/README.md).
+    for precision, least in (("int8", 0.998), ("int8-token", 0.997 if activation_bits() == 8 else 0.985)):
         model = get_model("minilm", precision=precision)
         got = OnnxEncoder(model, precision=precision, threads=1).encode(texts)
         assert (got * exact).sum(axis=1).min() >= least
         assert sum(model.path(f"{precision}.{end}").stat().st_size for end in ("onnx", "safetensors")) <= 24e6
         worst = check_golden(model, precision=precision)
         assert worst is not None
-        assert 1e-5 < worst < 0.02
+        assert 1e-5 < worst < 0.03
 
 
 def test_activations_have_the_bits_that_this_processor_multiplies_exactly(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,9 @@ import transformers
 from numpy.typing import NDArray
 from smile_lite_export import encoder as toolchain
 from smile_lite_export import optimum_road
+from smile_lite_export.checkpoint_source import find_checkpoint
 from smile_lite_export.cli import command
-from smile_lite_export.encoder import check_versions, export_encoder, find_checkpoint
+from smile_lite_export.encoder import check_versions, export_encoder
 from smile_lite_export.graph_passes import WorkGraph
 from smile_lite_export.manifest_writer import read_made
 from smile_lite_export.optimum_road import TorchEncoder

@@ -18,7 +18,8 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from smile_lite_export import generator, llama_source
+from smile_lite_export import generator_source as generator
+from smile_lite_export import llama_source
 from smile_lite_export.generator import Exported, export_generator
 from smile_lite_export.generator_manifest import (
     DEFAULT_GENERATOR,

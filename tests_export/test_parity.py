@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
+from smile_lite_export.checkpoint_source import find_checkpoint
 from smile_lite_export.cli import command
-from smile_lite_export.encoder import check_folder, export_encoder, find_checkpoint
+from smile_lite_export.encoder import check_folder, export_encoder
 from smile_lite_export.optimum_road import TorchEncoder, reference_encoder
 from smile_lite_export.parity import GATES, Figures, gate_of, judge, parity_rows, parity_table, raise_if_failed
 
