@@ -17,7 +17,7 @@ from smile_lite.checkpoint import architecture_from_config, encoding_from_checkp
 from smile_lite.errors import ModelError, ModelUnavailable, UnknownModel
 from smile_lite.extras import require
 from smile_lite.manifest import Architecture, Manifest, known_models, load_manifest
-from smile_lite.models import pull_model, resolve_manifest
+from smile_lite.models import is_folder, pull_model, resolve_manifest
 from smile_lite.sources import is_offline
 from smile_lite.tokenizer import load_tokenizer
 
@@ -54,7 +54,7 @@ def find_checkpoint(
     """`source` as a folder on disk: a folder itself, a model with a manifest (pulled, its configuration written out
     into `scratch`), or a repository of the hub. Raises ModelError where pooling is neither stated nor given.
     """
-    if Path(source).is_dir():
+    if is_folder(source):
         return _described(Path(source).resolve(), via, pooling, name=Path(source).resolve().name, title="")
     if source in known_models() or source.endswith(".toml"):
         manifest = resolve_manifest(source, pooling=pooling)

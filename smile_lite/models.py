@@ -10,14 +10,14 @@ from smile_lite.checkpoint import manifest_from_checkpoint
 from smile_lite.convert.version import CONVERTER_VERSION
 from smile_lite.errors import ExtraMissing, ModelError, ModelUnavailable, UsageError
 from smile_lite.extras import require
-from smile_lite.manifest import Manifest, load_manifest
+from smile_lite.manifest import Manifest, known_models, load_manifest
 from smile_lite.sources import fetch, is_offline
 from smile_lite.store import PulledModel, Store, open_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["find_model", "get_model", "graph_name", "is_exported", "pull_model", "resolve_manifest"]
+__all__ = ["find_model", "get_model", "graph_name", "is_exported", "is_folder", "pull_model", "resolve_manifest"]
 
 
 def resolve_manifest(model: str, *, pooling: str | None = None) -> Manifest:
@@ -25,7 +25,7 @@ def resolve_manifest(model: str, *, pooling: str | None = None) -> Manifest:
 
     Raises UnknownModel. `pooling` is for a folder that does not state its own.
     """
-    if Path(model).is_dir():
+    if is_folder(model):
         return manifest_from_checkpoint(Path(model), pooling=pooling)
     if pooling is not None:
         raise UsageError("--pooling is for a checkpoint folder: a manifest states its own")
@@ -34,7 +34,12 @@ def resolve_manifest(model: str, *, pooling: str | None = None) -> Manifest:
 
 def is_exported(model: str) -> bool:
     """Whether `model` is a folder that `smile-lite export encoder` wrote: it is used where it lies."""
-    return (Path(model) / "manifest.toml").is_file()
+    return is_folder(model) and (Path(model) / "manifest.toml").is_file()
+
+
+def is_folder(model: str) -> bool:
+    """Whether `model` means a folder: a name that has a manifest does not, whatever lies in the working folder."""
+    return model not in known_models() and Path(model).is_dir()
 
 
 def find_model(model: str, *, home: Path | None = None, pooling: str | None = None) -> PulledModel | None:

@@ -130,6 +130,14 @@ def test_a_pulled_model_is_converted_once_and_kept(checkpoint: Path, tmp_path: P
     assert [one.name for one in (home / "models").iterdir() if not one.name.startswith(".")] == [first.folder.name]
 
 
+def test_a_folder_of_a_model_s_name_does_not_hide_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "minilm").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert resolve_manifest("minilm").title == "sentence-transformers/all-MiniLM-L6-v2"
+    with pytest.raises(ModelUnavailable, match=r"config.json is missing"):
+        resolve_manifest("./minilm")
+
+
 def test_an_exported_folder_is_used_where_it_lies(checkpoint: Path, tmp_path: Path, home: Path) -> None:
     path = manifest_file(tmp_path, checkpoint)
     pulled = get_model(str(path))
