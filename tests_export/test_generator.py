@@ -54,7 +54,12 @@ RUN = (
 def start(*words: str | Path, **environment: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", RUN, "generator", *map(str, words)]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
     )
 
 
