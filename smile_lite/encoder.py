@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from smile_lite.errors import ModelError, ModelIntegrityError, UsageError
-from smile_lite.models import get_model, graph_name
-from smile_lite.session import BATCH_SIZE, TOKENS_PER_BATCH, exact_length_batches, open_session, thread_count
-from smile_lite.tokenizer import load_tokenizer, token_ids
+from smile_lite.errors import ModelError, ModelIntegrityError
+from smile_lite.models import get_model
+from smile_lite.onnx_model import OnnxModel
+from smile_lite.session import thread_count
+from smile_lite.tokenizer import token_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
+    from onnxruntime import InferenceSession
 
     from smile_lite.manifest import Manifest
-    from smile_lite.store import PulledModel
 
 __all__ = ["Encoder", "OnnxEncoder"]
 
@@ -45,35 +46,15 @@ class Encoder(Protocol):
         """[n, d] float32, one unit row a text, in order. A text's row does not depend on the other texts."""
 
 
-class OnnxEncoder:
-    """An encoder over a pulled model: tokenises in one call, runs batches of texts of exactly one length.
+class OnnxEncoder(OnnxModel):
+    """An encoder over a pulled model: tokenises in one call, runs batches of texts of exactly one length."""
 
-    Safe to use from several threads, after a fork, and to pickle (the session is opened again where it lands).
-    """
+    def _accept(self, manifest: Manifest) -> None:
+        if manifest.head is not None:
+            raise ModelError(f"{manifest.name} scores pairs of texts: it is no encoder")
 
-    def __init__(
-        self,
-        model: PulledModel,
-        *,
-        precision: str = "fp32",
-        threads: int | None = None,
-        batch_size: int = BATCH_SIZE,
-        tokens_per_batch: int = TOKENS_PER_BATCH,
-    ) -> None:
-        for size in (batch_size, tokens_per_batch):
-            if not isinstance(size, int) or size < 1:
-                raise UsageError(f"a batch holds at least one text and one token, not {size!r}")
-        if model.manifest.head is not None:
-            raise ModelError(f"{model.manifest.name} scores pairs of texts: it is no encoder")
-        self._model = model
-        self._threads = thread_count(threads)
-        self._batch_size = batch_size
-        self._tokens_per_batch = tokens_per_batch
-        self._tokenizer = load_tokenizer(model.path(model.manifest.tokenizer), model.manifest.encoding)
-        self._graph = model.path(graph_name(precision))
-        session = open_session(self._graph, self._threads)
+    def _read(self, session: InferenceSession) -> None:
         self._dimensions: int = session.get_outputs()[0].shape[-1]
-        self._precision: str = session.get_modelmeta().custom_metadata_map.get("precision", precision)
 
     @classmethod
     def from_pretrained(
@@ -95,29 +76,9 @@ class OnnxEncoder:
         return cls(pulled, precision=precision, threads=threads, **options)
 
     @property
-    def manifest(self) -> Manifest:
-        """The model's manifest."""
-        return self._model.manifest
-
-    @property
-    def name(self) -> str:
-        """The model's name and the first eight digits of its weights' sha256."""
-        return self._model.fingerprint
-
-    @property
-    def precision(self) -> str:
-        """The arithmetic, such as "fp32"."""
-        return self._precision
-
-    @property
     def max_tokens(self) -> int:
         """Longer texts are cut at their end to so many tokens."""
-        return self._model.manifest.encoding.max_tokens
-
-    @property
-    def threads(self) -> int:
-        """Threads that a session computes with."""
-        return self._threads
+        return self.manifest.encoding.max_tokens
 
     @property
     def weights_sha256(self) -> str:
@@ -140,14 +101,13 @@ class OnnxEncoder:
         return vectors
 
     def _encode_part(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        tokens = token_ids(self._tokenizer, texts, self._model.manifest.encoding)
+        tokens = token_ids(self._tokenizer, texts, self.manifest.encoding)
         number: dict[tuple[int, ...], int] = {}
         which = np.array([number.setdefault(one, len(number)) for one in tokens], dtype=np.int64)
         unique = list(number)
         vectors = np.empty((len(unique), self._dimensions), dtype=np.float32)
-        session = open_session(self._graph, self._threads)
-        lengths = [len(ids) for ids in unique]
-        for members in exact_length_batches(lengths, batch_size=self._batch_size, tokens=self._tokens_per_batch):
+        session = self._session()
+        for members in self._batches([len(ids) for ids in unique]):
             ids = np.array([unique[member] for member in members], dtype=np.int64)
             vectors[members] = session.run(["embedding"], {"input_ids": ids})[0]
         if not np.isfinite(vectors).all():
@@ -155,12 +115,3 @@ class OnnxEncoder:
                 f"{self.name} gave a vector that is not finite: `smile-lite models verify {self.manifest.name}`"
             )
         return vectors[which]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_tokenizer"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._tokenizer = load_tokenizer(
-            self._model.path(self._model.manifest.tokenizer), self._model.manifest.encoding
-        )

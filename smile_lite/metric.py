@@ -18,7 +18,7 @@ from smile_lite.rows import Row, rows_from_columns
 from smile_lite.scoring import bin_index, combine, harmonic_mean, lexical, segmented_max
 from smile_lite.signature import FALLBACK, Signature, short
 from smile_lite.tasks import PROFILES, Exact, Profile, paper_task, published_task, reference_words
-from smile_lite.text import Words, is_blank, published_words, sentence, split_words
+from smile_lite.text import Words, published_words, sentence, split_words
 from smile_lite.verdict import VerdictRule, verdict_rule
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class _Prepared:
     """A row that can be scored, with the words that were taken from it. `references`: index -> number of words."""
 
     row: Row
-    words: Words
+    words: Words | list[str]
     references: dict[int, int]
     task: RowTask
 
@@ -238,25 +238,25 @@ class Smile:
         """Either the row's score, where it needs no encoder, or what the encoder needs."""
         if row.reason is not None:
             return self._without(row, row.reason), None
-        usable = {index: text for index, text in enumerate(row.references) if not self._is_empty(text)}
-        if not usable:
+        cut = reference_words if self._lemma is None else self._published
+        references = {index: words for index, text in enumerate(row.references) if len(words := cut(text))}
+        if not references:
             return self._without(row, "empty_reference"), None
         if row.prediction is None:
             return self._without(row, "missing_prediction"), None
-        if self._is_empty(row.prediction):
+        words = split_words(row.prediction) if self._lemma is None else self._published(row.prediction)
+        if not len(words):
             return self._empty(row), None
-        words = split_words(row.prediction)
-        if self._lemma is not None:
-            task = published_task(row, row.prediction, usable, self.exact, self._lemma)
-            sizes = {index: len(published_words(text, self._lemma)) for index, text in usable.items()}
+        if isinstance(words, Words):
+            task = paper_task(row, words, cast("dict[int, Words]", references), self.exact)
         else:
-            references = {index: reference_words(text) for index, text in usable.items()}
-            task = paper_task(row, words, references, self.exact)
-            sizes = {index: len(reference) for index, reference in references.items()}
+            published = cast("dict[int, list[str]]", references)
+            task = published_task(row, row.prediction, words, published, self.exact)
+        sizes = {index: len(reference) for index, reference in references.items()}
         return None, _Prepared(row, words, sizes, task)
 
-    def _is_empty(self, text: str) -> bool:
-        return is_blank(text) if self._lemma is None else not published_words(text, self._lemma)
+    def _published(self, text: str) -> list[str]:
+        return published_words(text, cast("Callable[[str], str]", self._lemma))
 
     def _without(self, row: Row, reason: str) -> RowScore:
         nothing = (None,) * 9
@@ -331,9 +331,9 @@ class Smile:
 
     def _as_written(self, one: _Prepared, reference: int, position: int) -> str:
         size = one.references[reference]
-        if self._lemma is not None:
-            return " ".join(published_words(one.words.text, self._lemma)[position : position + size])
-        return one.words.as_written(position, min(size, len(one.words)))
+        if isinstance(one.words, Words):
+            return one.words.as_written(position, min(size, len(one.words)))
+        return " ".join(one.words[position : position + size])
 
 
 def _profile(name: str) -> Profile:

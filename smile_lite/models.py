@@ -68,11 +68,11 @@ def get_model(
     Raises UnknownModel, ModelUnavailable or ModelIntegrityError (all exit 3), ExtraMissing where a conversion is due
     and the extra `convert` is not installed.
     """
-    exported = is_exported(model)
-    found = find_model(model, home=home, pooling=pooling)
-    manifest = found.manifest if found else resolve_manifest(model, pooling=pooling)
+    exported = open_folder(Path(model)) if is_exported(model) else None
+    manifest = exported.manifest if exported else resolve_manifest(model, pooling=pooling)
     if precision not in manifest.precisions:
         raise ModelError(f"{manifest.name} has no precision {precision!r}: there is {', '.join(manifest.precisions)}")
+    found = exported or Store(home).find(manifest)
     if found is None or not (exported or _is_current(found, precision)):
         found = pull_model(manifest, precision=precision, offline=offline, home=home, notify=notify)
     found.verify()

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from smile_lite.errors import ModelError, ModelIntegrityError
-from smile_lite.models import get_model, graph_name
-from smile_lite.session import BATCH_SIZE, TOKENS_PER_BATCH, exact_length_batches, open_session, thread_count
-from smile_lite.tokenizer import load_tokenizer, pair_ids
+from smile_lite.models import get_model
+from smile_lite.onnx_model import OnnxModel
+from smile_lite.tokenizer import pair_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
+    from onnxruntime import InferenceSession
 
-    from smile_lite.manifest import Head
-    from smile_lite.store import PulledModel
+    from smile_lite.manifest import Head, Manifest
 
 __all__ = ["OnnxPairScorer", "PairScorer"]
 
@@ -43,33 +43,17 @@ class PairScorer(Protocol):
         """[n, k] float32 logits, a row a pair, in order. A pair's row does not depend on the other pairs."""
 
 
-class OnnxPairScorer:
-    """A pair scorer over a pulled model: batches of exactly one length, no padding.
+class OnnxPairScorer(OnnxModel):
+    """A pair scorer over a pulled model: batches of exactly one length, no padding."""
 
-    Safe to use from several threads, after a fork, and to pickle.
-    """
+    def _accept(self, manifest: Manifest) -> None:
+        if manifest.head is None:
+            raise ModelError(f"{manifest.name} is an encoder: it scores no pairs of texts")
+        self._head: Head = manifest.head
 
-    def __init__(
-        self,
-        model: PulledModel,
-        *,
-        precision: str = "fp32",
-        threads: int | None = None,
-        batch_size: int = BATCH_SIZE,
-        tokens_per_batch: int = TOKENS_PER_BATCH,
-    ) -> None:
-        if model.manifest.head is None:
-            raise ModelError(f"{model.manifest.name} is an encoder: it scores no pairs of texts")
-        self._model = model
-        self._head: Head = model.manifest.head
-        self._threads = thread_count(threads)
-        self._batch_size, self._tokens_per_batch = batch_size, tokens_per_batch
-        self._tokenizer = load_tokenizer(model.path(model.manifest.tokenizer), model.manifest.encoding)
-        self._graph = model.path(graph_name(precision))
-        session = open_session(self._graph, self._threads)
+    def _read(self, session: InferenceSession) -> None:
         self._inputs = frozenset(one.name for one in session.get_inputs())
-        self._precision: str = session.get_modelmeta().custom_metadata_map.get("precision", precision)
-        self._output = session.get_outputs()[0].name
+        self._output: str = session.get_outputs()[0].name
         if unknown := self._inputs - {"input_ids", "attention_mask", "token_type_ids"}:
             raise ModelError(f"{self._graph}: its input {min(unknown)!r} is not known here")
 
@@ -89,27 +73,16 @@ class OnnxPairScorer:
         return cls(pulled, precision=precision, threads=threads, **options)
 
     @property
-    def name(self) -> str:
-        """The model's name and the first eight digits of its weights' sha256."""
-        return self._model.fingerprint
-
-    @property
-    def precision(self) -> str:
-        """The arithmetic."""
-        return self._precision
-
-    @property
     def labels(self) -> tuple[str, ...]:
         """What the logits are for, in their order."""
         return self._head.labels
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """[n, k] float32 logits, a row a pair, in order. Pairs that are too long lose the end of their longer text."""
-        encoded = pair_ids(self._tokenizer, pairs, self._model.manifest.encoding)
+        encoded = pair_ids(self._tokenizer, pairs, self.manifest.encoding)
         logits = np.zeros((len(pairs), len(self._head.labels)), dtype=np.float32)
-        session = open_session(self._graph, self._threads)
-        lengths = [len(ids) for ids, _ in encoded]
-        for members in exact_length_batches(lengths, batch_size=self._batch_size, tokens=self._tokens_per_batch):
+        session = self._session()
+        for members in self._batches([len(ids) for ids, _ in encoded]):
             ids = np.array([encoded[one][0] for one in members], dtype=np.int64)
             feed = {"input_ids": ids}
             if "attention_mask" in self._inputs:
@@ -121,12 +94,3 @@ class OnnxPairScorer:
         if not np.isfinite(logits).all():
             raise ModelIntegrityError(f"{self.name} gave a logit that is not finite")
         return logits
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_tokenizer"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._tokenizer = load_tokenizer(
-            self._model.path(self._model.manifest.tokenizer), self._model.manifest.encoding
-        )

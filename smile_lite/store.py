@@ -2,8 +2,8 @@
 
     SMILE_LITE_HOME/models/minilm-1a2b3c4d/
         lock.json           where the files came from, their sha256 and size, the converted graphs and theirs
-        verified.json       when (size, times, inode) each file was last seen to match; absent where nothing can be
-        written model.safetensors   tokenizer.json   fp32.onnx ...
+        verified.json       size, times and inode of each file when it was last seen to match, if that could be kept
+        model.safetensors   tokenizer.json   fp32.onnx ...
 
 A folder appears under its name only when it is complete, by one rename; a second process that pulls the same model
 waits for the first, or loses the rename and uses what is there.

@@ -16,13 +16,12 @@ from smile_lite.text import (
     join,
     ngram_starts,
     ngrams,
-    published_words,
     sentence,
     split_words,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from smile_lite.rows import Row
 
@@ -94,15 +93,13 @@ def paper_task(row: Row, prediction: Words, references: Mapping[int, Words], exa
 
 
 def published_task(
-    row: Row, prediction: str, references: Mapping[int, str], exact: Exact, lemma: Callable[[str], str]
+    row: Row, prediction: str, words: Sequence[str], references: Mapping[int, Sequence[str]], exact: Exact
 ) -> RowTask:
-    """The row as the published code treats it: words stripped of punctuation and lemmatised, word-fraction exact
-    match.
+    """The row as the published code treats it: `words` and `references` stripped of punctuation and lemmatised, exact
+    match by the share of words.
     """
-    words = published_words(prediction, lemma)
     pairs = []
-    for index, reference in references.items():
-        wanted = published_words(reference, lemma)
+    for index, wanted in references.items():
         hit = find(wanted, words)
         overlap = len(set(wanted) & set(words)) / len(wanted)
         pairs.append(

@@ -77,7 +77,7 @@ def test_texts_that_tokenise_alike_are_computed_once(minilm: PulledModel, monkey
             sizes.append(len(feed["input_ids"]))
             return [np.zeros((len(feed["input_ids"]), 384), np.float32)]
 
-    monkeypatch.setattr("smile_lite.encoder.open_session", lambda *_: Counting())
+    monkeypatch.setattr("smile_lite.onnx_model.open_session", lambda *_: Counting())
     encoder.encode(["a b", "A b", "a  b", "c d", "e f g"])
     assert sizes == [2, 1]
 
@@ -88,7 +88,7 @@ def test_a_vector_that_is_not_finite_is_never_given(minilm: PulledModel, monkeyp
             return [np.full((1, 384), np.nan, np.float32)]
 
     encoder = OnnxEncoder(minilm, threads=1)
-    monkeypatch.setattr("smile_lite.encoder.open_session", lambda *_: Broken())
+    monkeypatch.setattr("smile_lite.onnx_model.open_session", lambda *_: Broken())
     with pytest.raises(ModelIntegrityError, match="not finite"):
         encoder.encode(["x"])
 

@@ -25,7 +25,7 @@ FLOORS = [
     {"errors", "extras", "rows", "text", "machine"},
     {"plan", "scoring", "tasks"},
     {"manifest", "checkpoint", "sources", "store", "models", "convert", "tokenizer"}
-    | {"session", "encoder", "pairs", "pairwise", "health", "lemmas"},
+    | {"session", "onnx_model", "encoder", "pairs", "pairwise", "health", "lemmas"},
     {"report", "signature", "verdict"},
     {"metric", "testing"},
     {"cli", "__main__"},
