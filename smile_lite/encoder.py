@@ -90,6 +90,11 @@ class OnnxEncoder(OnnxModel):
         """The hash of the tokenizer file, for the record."""
         return str(self._model.files[self._model.manifest.tokenizer]["sha256"])
 
+    @property
+    def converter(self) -> int | None:
+        """The version of the converter that made the graph; None for one that came finished."""
+        return self._model.files[self._graph.name].get("converter")
+
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """[n, d] float32, one unit row a text, in order. Texts that tokenise alike are computed once."""
         if isinstance(texts, str):

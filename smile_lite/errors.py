@@ -9,7 +9,8 @@
     └── ModelError                    exit 3
         ├── UnknownModel              exit 3   no manifest, folder or repository of that name
         ├── ModelUnavailable          exit 3   offline, unreachable, unwritable, or missing a file
-        └── ModelIntegrityError       exit 3   a file's bytes are not those its manifest names
+        ├── ModelIntegrityError       exit 3   a file's bytes are not those its manifest names
+        └── NoReply                   exit 3   a chat model answered with nothing that can be used
 
 A message says what is wrong, where it is (file, line, field) and what to do next.
 """
@@ -23,6 +24,7 @@ __all__ = [
     "ModelError",
     "ModelIntegrityError",
     "ModelUnavailable",
+    "NoReply",
     "OutputError",
     "SmileLiteError",
     "UnknownModel",
@@ -104,3 +106,7 @@ class ModelUnavailable(ModelError):
 
 class ModelIntegrityError(ModelError):
     """A file's bytes are not those that the manifest names."""
+
+
+class NoReply(ModelError):
+    """A chat model answered, and with nothing that can be used: an empty choice, broken JSON, a refused request."""

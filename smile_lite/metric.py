@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from smile_lite.manifest import Calibration
+    from smile_lite.prepared import PreparedSet
 
 __all__ = ["ON_EMPTY", "PairScore", "Smile"]
 
@@ -127,19 +128,21 @@ class Smile:
         offline: bool = False,
         home: str | Path | None = None,
         batch_size: int | None = None,
+        prepared: PreparedSet | None = None,
         notify: Callable[[str], object] | None = None,
         **settings: Any,
     ) -> Smile:
         """SMILE over `model`: a name (`smile-lite models list`), a manifest's path or a checkpoint folder.
 
-        Pulled and converted first where it is not here yet. threads: None for what the process may use. `settings` go
-        to the constructor. Raises UnknownModel, ModelUnavailable, ModelIntegrityError, ExtraMissing.
+        Pulled and converted first where it is not here yet. threads: None for what the process may use. prepared: a set
+        whose vectors are looked up instead of computed again. `settings` go to the constructor. Raises UnknownModel,
+        ModelUnavailable, ModelIntegrityError, ExtraMissing; UsageError where the set was prepared for another encoder.
         """
         batch = {} if batch_size is None else {"batch_size": batch_size}
-        encoder = OnnxEncoder.from_pretrained(
+        encoder: Encoder = OnnxEncoder.from_pretrained(
             model, precision=precision, threads=threads, offline=offline, home=home, notify=notify, **batch
         )
-        return cls(encoder, **settings)
+        return cls(prepared.known(encoder) if prepared is not None else encoder, **settings)
 
     def score(
         self,
@@ -209,7 +212,8 @@ class Smile:
     def signature_of(self, row: Row) -> str:
         """The signature that the score of `row` has: the settings, and whether the row brings a synthetic answer."""
         given = [one is not None and bool(sentence(one)) for one in row.synthetic]
-        syn = FALLBACK if not any(given) else "given" if all(given) else f"given+{FALLBACK}"
+        name = row.synthetic_name
+        syn = FALLBACK if not any(given) else name if all(given) else f"{name}+{FALLBACK}"
         metric = "smile" if self.profile.name == "paper" else f"smile-{self.profile.name}"
         return str(
             Signature(

@@ -82,20 +82,23 @@ def get_model(
 def pull_model(
     manifest: Manifest,
     *,
-    precision: str = "fp32",
+    precision: str | None = "fp32",
     offline: bool = False,
     home: Path | None = None,
     force: bool = False,
     notify: Callable[[str], object] | None = None,
 ) -> PulledModel:
-    """Fetch the files of `manifest` from the first source that gives them, check them, convert them, keep them."""
+    """Fetch the files of `manifest` from the first source that gives them, check them, convert them, keep them.
+
+    `precision` None: nothing is to be converted, the files are used as they come.
+    """
     say = notify or (lambda _: None)
     store = Store(home)
     with store.lock(manifest):
         found = None if force else store.find(manifest)
         if found is None:
             found = _pull(store, manifest, precision, offline or is_offline(), force, say)
-        elif not _is_current(found, precision):
+        elif precision is not None and not _is_current(found, precision):
             found.verify()
             with store.staging(manifest) as staged:
                 made = _convert(manifest, found.folder, staged / graph_name(precision), precision)
@@ -104,7 +107,7 @@ def pull_model(
 
 
 def _pull(
-    store: Store, manifest: Manifest, precision: str, offline: bool, force: bool, say: Callable[[str], object]
+    store: Store, manifest: Manifest, precision: str | None, offline: bool, force: bool, say: Callable[[str], object]
 ) -> PulledModel:
     refusals = []
     for source in manifest.sources:
@@ -121,7 +124,7 @@ def _pull(
             for name, record in records.items():
                 if not record["stated"] and source.kind != "folder":
                     say(f"recorded for the first time: {name} of {manifest.name}, sha256 {record['sha256']}")
-            if graph_name(precision) not in manifest.files:
+            if precision is not None and graph_name(precision) not in manifest.files:
                 for path in _convert(manifest, staged, staged / graph_name(precision), precision):
                     records[path.name] = {
                         **store.check_new(manifest, path.name, path),

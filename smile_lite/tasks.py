@@ -25,7 +25,15 @@ if TYPE_CHECKING:
 
     from smile_lite.rows import Row
 
-__all__ = ["PROFILES", "Exact", "Profile", "paper_task", "published_task", "reference_words"]
+__all__ = [
+    "PROFILES",
+    "Exact",
+    "Profile",
+    "paper_task",
+    "published_task",
+    "reference_side",
+    "reference_words",
+]
 
 Exact = Literal["contain", "strict", "fraction", "off"]
 
@@ -90,6 +98,17 @@ def paper_task(row: Row, prediction: Words, references: Mapping[int, Words], exa
             )
         )
     return RowTask(prediction=sentence(prediction.text), pairs=tuple(pairs))
+
+
+def reference_side(row: Row) -> list[str]:
+    """The texts of the row that do not depend on its prediction: each reference as n-grams are compared with it, and
+    what predictions are compared with as wholes.
+    """
+    texts = []
+    for index, reference in enumerate(row.references):
+        if len(words := reference_words(reference)):
+            texts += [join(words.keys[:LONGEST_NGRAM]), *_phrasings(row, index)]
+    return texts
 
 
 def published_task(

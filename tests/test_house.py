@@ -23,11 +23,12 @@ PACKAGE = ROOT / "smile_lite"
 # Imports go down only; on one floor they may go sideways, but not in a circle.
 FLOORS = [
     {"errors", "extras", "rows", "text", "machine"},
-    {"plan", "scoring", "tasks"},
+    {"plan", "scoring", "tasks", "guards"},
     {"manifest", "checkpoint", "sources", "store", "models", "convert", "tokenizer"}
-    | {"session", "onnx_model", "encoder", "pairs", "pairwise", "health", "lemmas"},
-    {"report", "signature", "verdict"},
-    {"metric", "testing"},
+    | {"session", "onnx_model", "encoder", "pairs", "pairwise", "health", "lemmas"}
+    | {"chat", "generate"},
+    {"report", "signature", "verdict", "prepared"},
+    {"metric", "prepare", "testing"},
     {"cli", "__main__"},
 ]
 FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}

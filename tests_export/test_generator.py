@@ -21,7 +21,7 @@ import pytest
 from smile_lite_export import generator_source as generator
 from smile_lite_export import llama_source
 from smile_lite_export.generator import Exported, export_generator
-from smile_lite_export.generator_manifest import (
+from smile_lite.chat.gguf_manifest import (
     DEFAULT_GENERATOR,
     QUANTS,
     GeneratorManifest,

@@ -22,6 +22,7 @@ __all__ = ["cli", "main"]
 # name -> (module, what --help says in one line)
 _COMMANDS = {
     "score": ("smile_lite.cli.score", "Grade a file of answers."),
+    "prepare": ("smile_lite.cli.prepare", "Make what does not depend on predictions, once for many systems."),
     "explain": ("smile_lite.cli.explain", "Grade one answer and show every part."),
     "models": ("smile_lite.cli.models", "List, pull, locate and verify models."),
     "doctor": ("smile_lite.cli.doctor", "Say what this machine and installation can do."),

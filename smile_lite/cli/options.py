@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from smile_lite.errors import UsageError
+from smile_lite.rows import FieldMap
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from smile_lite.metric import Smile
+    from smile_lite.prepared import PreparedSet
 
-__all__ = ["SHARE", "load_smile", "metric_options", "model_options", "notify", "offline_option"]
+__all__ = ["SHARE", "field_map", "load_smile", "metric_options", "model_options", "notify", "offline_option"]
 
 
 class _Share(click.FloatRange):
@@ -69,15 +73,35 @@ metric_options = _apply(
 )  # fmt: skip
 
 
+def field_map(pairs: Iterable[str]) -> FieldMap:
+    """What `--field NAME=COLUMN`, several times, says of the columns."""
+    fields: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, column = pair.partition("=")
+        if not (name and equals and column):
+            raise UsageError(f"--field takes NAME=COLUMN, not {pair!r}")
+        if name in fields:
+            raise UsageError(f"--field {name} is given twice")
+        fields[name] = column
+    return FieldMap(fields)
+
+
 def notify(message: str) -> None:
     """One line on standard error."""
     click.echo(f"smile-lite: {message}", err=True)
 
 
 def load_smile(
-    *, model: str, precision: str, threads: int | None, batch_size: int | None, offline: bool, **settings: Any
+    *,
+    model: str,
+    precision: str,
+    threads: int | None,
+    batch_size: int | None,
+    offline: bool,
+    prepared: PreparedSet | None = None,
+    **settings: Any,
 ) -> Smile:
-    """The metric that the options describe."""
+    """The metric that the options describe, with the vectors of a prepared set looked up."""
     from smile_lite.metric import Smile
 
     return Smile.from_pretrained(
@@ -86,6 +110,7 @@ def load_smile(
         threads=threads,
         batch_size=batch_size,
         offline=offline,
+        prepared=prepared,
         notify=notify,
         **settings,
     )

@@ -12,12 +12,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from smile_lite.cli.options import SHARE, load_smile, metric_options, model_options, notify
+from smile_lite.cli.options import SHARE, field_map, load_smile, metric_options, model_options, notify
 from smile_lite.cli.output import STYLES, WRITERS
 from smile_lite.errors import GateFailed, InputError, UsageError
 from smile_lite.rows import (
     FORMATS,
-    FieldMap,
     ReadOptions,
     atomic_text_writer,
     display_name,
@@ -28,8 +27,9 @@ from smile_lite.rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
+    from smile_lite.prepared import PreparedSet
     from smile_lite.report import RowScore, Summary
     from smile_lite.rows import Row
 
@@ -37,6 +37,15 @@ if TYPE_CHECKING:
 @click.command("score")
 @click.argument("input_file", metavar="INPUT", default="-")
 @click.option("--predictions", "predictions_file", metavar="FILE", help="Predictions in a file of their own, by id.")
+@click.option("--prepared", "prepared_folder", metavar="FOLDER", help="Questions, references and vectors, made once.")
+@click.option(
+    "--join",
+    "join_by",
+    type=click.Choice(["auto", "id", "question"]),
+    default="auto",
+    show_default=True,
+    help="With --prepared: what a prediction is found by.",
+)
 @click.option("-o", "--output", metavar="FILE", help="Where the scored rows go; default standard output.")
 @click.option("--format", "style", type=click.Choice(STYLES), default="jsonl", show_default=True)
 @click.option("--resume", is_flag=True, help="Go on where a stopped run to the same -o FILE left off.")
@@ -48,12 +57,18 @@ if TYPE_CHECKING:
 @click.option("--encoding", default="utf-8", show_default=True, help="Of the input files.")
 @click.option("--skip-bad-rows", is_flag=True, help="A row that cannot be read comes out unscored (bad_row).")
 @click.option("--allow-duplicate-ids", is_flag=True, help="Let an id stand twice in INPUT.")
-@click.option("--allow-missing", is_flag=True, help="With --predictions: rows without one come out unscored.")
+@click.option(
+    "--allow-missing",
+    is_flag=True,
+    help="With --predictions or --prepared: go on where rows or predictions have no partner.",
+)
 @metric_options
 @model_options
 def command(
     input_file: str,
     predictions_file: str | None,
+    prepared_folder: str | None,
+    join_by: str,
     output: str | None,
     style: str,
     resume: bool,
@@ -76,18 +91,25 @@ def command(
     options = ReadOptions(
         format=input_format,
         encoding=encoding,
-        fields=FieldMap(_fields(field_names)),
+        fields=field_map(field_names),
         skip_bad_rows=skip_bad_rows,
         allow_duplicate_ids=allow_duplicate_ids,
     )
+    if prepared_folder is not None and predictions_file is not None:
+        raise UsageError("with --prepared the predictions are INPUT: --predictions is for a set that is not prepared")
     _refuse_nonsense(input_file, predictions_file, output, style, summary_file, resume=resume)
     from smile_lite.report import Summary
 
     summary = Summary()
     progress = _Progress(input_file)
-    rows = _rows(input_file, predictions_file, options, progress.read, allow_missing=allow_missing)
+    prepared = None
+    if prepared_folder is None:
+        rows = _rows(input_file, predictions_file, options, progress.read, allow_missing=allow_missing)
+    else:
+        prepared = _open_prepared(prepared_folder)
+        rows = _joined(prepared, input_file, options, progress.read, by=join_by, allow_missing=allow_missing)
     rows = chain([next(rows)], rows)  # a wrong file is told before a model is fetched and loaded
-    smile = load_smile(**settings)
+    smile = load_smile(prepared=prepared, **settings)
     if smile.rule.kind == "paper" and settings["verdict"] is None:
         notify("no calibration for this model and these settings: the verdict is the paper's (score of at least 2/3)")
     kept = 0
@@ -100,18 +122,6 @@ def command(
         WRITERS[style](out, _counted(_located(smile.stream(rows), input_file), summary, out))
     _report(summary, smile.environment(), summary_file)
     _gates(summary, fail_under, min_pass_rate)
-
-
-def _fields(pairs: Iterable[str]) -> dict[str, str]:
-    fields: dict[str, str] = {}
-    for pair in pairs:
-        name, equals, column = pair.partition("=")
-        if not (name and equals and column):
-            raise UsageError(f"--field takes NAME=COLUMN, not {pair!r}")
-        if name in fields:
-            raise UsageError(f"--field {name} is given twice")
-        fields[name] = column
-    return fields
 
 
 def _refuse_nonsense(
@@ -161,6 +171,30 @@ def _rows(
         predictions_file=display_name(predictions_file),
         allow_missing=allow_missing,
     )
+
+
+def _open_prepared(folder: str) -> PreparedSet:
+    from smile_lite.prepared import open_prepared
+
+    return open_prepared(folder)
+
+
+def _joined(
+    prepared: PreparedSet,
+    input_file: str,
+    options: ReadOptions,
+    on_bytes: Callable[[int], object],
+    *,
+    by: str,
+    allow_missing: bool,
+) -> Iterator[Row]:
+    from smile_lite.prepared import join_prepared
+
+    predictions = read_rows(input_file, replace(options, required=("prediction",)), on_bytes=on_bytes)
+    joined = join_prepared(prepared, predictions, by=by, allow_missing=allow_missing, file=display_name(input_file))
+    for notice in joined.notices():
+        notify(notice)
+    return iter(joined.rows)
 
 
 def _located(scored: Iterator[tuple[Row, RowScore]], file: str) -> Iterator[tuple[Row, RowScore]]:

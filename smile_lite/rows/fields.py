@@ -46,7 +46,9 @@ class Row:
 
     `references` and `synthetic` are parallel: `synthetic[i]` is the synthetic answer of `references[i]`, or None. An
     entry of `references` that is blank is kept, so that indices stay those of the file. `reason` is set where the row
-    is known beforehand not to be scorable (`missing_prediction`, `missing_reference`, `empty_reference`, `bad_row`).
+    is known beforehand not to be scorable (`missing_prediction`, `missing_reference`, `empty_reference`, `bad_row`,
+    `not_prepared`). `numbered`: the id is the row's number, because it brought none. `synthetic_name`: what a signature
+    calls the synthetic answers.
     """
 
     id: str | int | None
@@ -58,6 +60,8 @@ class Row:
     reason: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     line: int | None = None
+    numbered: bool = False
+    synthetic_name: str = "given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +233,7 @@ def row_from_mapping(
     used = set(columns.values())
     return Row(
         id=number if identity is None else identity,
+        numbered=identity is None,
         references=tuple(reference or "" for reference in references or ()),
         prediction=prediction,
         question=text("question"),

@@ -85,7 +85,7 @@ def resumable_text_writer(path: str | Path, *, keep: int = 0) -> Iterator[IO[str
         raise OutputError(f"cannot write {target}: {error.strerror}") from None
     try:
         with stream:
-            _claim(stream, target)
+            claim(stream, target)
             stream.truncate(keep)
             yield stream
         part.replace(target)
@@ -97,7 +97,7 @@ def resumable_text_writer(path: str | Path, *, keep: int = 0) -> Iterator[IO[str
         raise
 
 
-def _claim(stream: IO[str], target: Path) -> None:
+def claim(stream: IO[str], target: Path) -> None:
     """One run at a time, where the platform can tell."""
     try:
         import fcntl
