@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["FakeEncoder", "FakePairScorer"]
+    from smile_lite.chat.protocol import Message
+
+__all__ = ["FakeChat", "FakeEncoder", "FakeGenerator", "FakePairScorer"]
 
 
 class FakeEncoder:
@@ -57,3 +59,36 @@ class FakePairScorer:
             wanted = {other.lower()[start : start + 3] for start in range(max(1, len(other) - 2))}
             shares.append(sum(part in one.lower() for part in wanted) / len(wanted))
         return (10 * np.array(shares, dtype=np.float32) - 5).reshape(-1, 1)
+
+
+class FakeChat:
+    """A ChatModel whose reply is `answer` of the last message; `asked` keeps the conversations."""
+
+    name = "fake-chat@00000000"
+
+    def __init__(self, answer: Callable[[str], str], concurrency: int = 1) -> None:
+        self._answer = answer
+        self.concurrency = concurrency
+        self.asked: list[Sequence[Message]] = []
+
+    def reply(self, messages: Sequence[Message], *, max_tokens: int) -> str:  # noqa: ARG002 - the protocol's signature
+        """What `answer` makes of the last message."""
+        self.asked.append(messages)
+        return self._answer(messages[-1]["content"])
+
+
+class FakeGenerator:
+    """A Generator that says "The answer is REFERENCE."; `asked` keeps question, reference and attempt of each call."""
+
+    name = "fake/p0"
+    attempts = 2
+    trusted = False
+
+    def __init__(self, concurrency: int = 1) -> None:
+        self.concurrency = concurrency
+        self.asked: list[tuple[str | None, str, int]] = []
+
+    def answer(self, question: str | None, reference: str, attempt: int) -> str:
+        """A sound answer at the first attempt, but for references that begin with "no": those fail their checks."""
+        self.asked.append((question, reference, attempt))
+        return "I cannot say." if reference.startswith("no") else f"The answer is {reference}."

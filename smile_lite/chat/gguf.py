@@ -18,7 +18,7 @@ from smile_lite.store import Store, sha256_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["GgufFile", "get_gguf"]
+__all__ = ["GgufFile", "check_name", "get_gguf"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +44,21 @@ def get_gguf(
     (`smile-lite export generator` writes one) is checked against that. Raises UnknownModel, ModelUnavailable,
     ModelIntegrityError; ModelError for what is no GGUF.
     """
+    check_name(model)
     if model.endswith(".gguf"):
         if quant is not None:
             raise UsageError("--quant chooses a file of a manifest: a .gguf file is one already")
         return _from_file(Path(model))
-    if not model.endswith(".toml") and model not in known_generators():
+    return _from_manifest(load_generator(model), quant, offline, home, notify)
+
+
+def check_name(model: str) -> None:
+    """Raises UnknownModel for what is neither a shipped generator's name nor the path of a manifest or GGUF."""
+    if not model.endswith((".gguf", ".toml")) and model not in known_generators():
         raise UnknownModel(
             f"no generator is called {model!r}: there are {', '.join(known_generators())}; the path of a .gguf file or "
             "of a manifest (.toml) will do as well"
         )
-    return _from_manifest(load_generator(model), quant, offline, home, notify)
 
 
 def _from_file(path: Path) -> GgufFile:

@@ -7,7 +7,7 @@ from datetime import date
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from smile_lite.chat.gguf import GgufFile, get_gguf
+from smile_lite.chat.gguf import GgufFile, check_name, get_gguf
 from smile_lite.errors import ModelError, NoReply
 from smile_lite.extras import require
 from smile_lite.session import thread_count
@@ -59,6 +59,7 @@ class LlamaChat:
         notify: Callable[[str], object] | None = None,
     ) -> LlamaChat:
         """The chat model of a generator's name, manifest (.toml) or .gguf file, fetched first if it has to be."""
+        check_name(model)
         require("llama_cpp", extra="generate", purpose="running a GGUF model")  # before anything is fetched
         return cls(get_gguf(model, quant=quant, offline=offline, home=home, notify=notify), threads=threads)
 

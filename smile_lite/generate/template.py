@@ -35,6 +35,7 @@ _VERBS = (  # where one of these comes first, the subject of a question with an 
     "change|changed|buy|bought|sell|sold|lose|lost|declare|declared|adopt|adopted|pass|passed|ratify|ratified|leave|"
     "has|have|had|holds|makes|plays|sings|uses|owns|lives|runs|wins|gets|comes|takes|gives|contains|covers|stands"
 )
+_SUBJECT = rf"(?:(?:{_DETERMINERS})\s+)?(?!(?:{_DETERMINERS})\s)\S+.*?"
 _STRANDED = re.compile(rf".*\s(?:{_PREPOSITIONS}|called|named|like|mean|stand)$", re.IGNORECASE)
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 _DAY = re.compile(rf"(?:(?:{_MONTHS})\s+\d{{1,2}}\b|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:{_MONTHS}))", re.IGNORECASE)
@@ -58,7 +59,7 @@ def template_answer(question: str | None, reference: str) -> str:
 
 def _closed(text: str) -> str:
     """A capital in front, and one full stop behind."""
-    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?。" else ".")
+    return (text[0].upper() if text[0].isascii() else text[0]) + text[1:] + ("" if text[-1] in ".!?。" else ".")
 
 
 def _of_be(match: re.Match[str], reference: str) -> str:
@@ -114,9 +115,9 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], str]], ...] 
     (_rule(rf"(?P<wh>who|what|which)\s+(?P<be>{_BE})\s+(?P<rest>.+)"), _of_be),
     (_rule(r"who\s+(?P<rest>(?!do\b|does\b|did\b|['’]).+)"), _as_subject),
     (_rule(rf"(?:what|which)\s+(?!(?:year|date|day|month|time)\b)\w+\s+(?P<rest>(?:{_VERBS}|{_BE})\s.+)"), _as_subject),
-    (_rule(rf"(?:when|(?:in\s+)?(?:what|which)\s+(?:year|date|day|month))\s+(?P<aux>did|does|do|{_BE})\s+(?P<subject>.+?)\s+"
+    (_rule(rf"(?:when|(?:in\s+)?(?:what|which)\s+(?:year|date|day|month))\s+(?P<aux>did|does|do|{_BE})\s+(?P<subject>{_SUBJECT})\s+"
            rf"(?P<rest>(?:{_VERBS})\b.*)"), _of_time),
-    (_rule(rf"where\s+(?P<aux>did|does|do|{_BE})\s+(?P<subject>.+?)\s+(?P<rest>(?:{_VERBS})\b.*)"), _of_place),
+    (_rule(rf"where\s+(?P<aux>did|does|do|{_BE})\s+(?P<subject>{_SUBJECT})\s+(?P<rest>(?:{_VERBS})\b.*)"), _of_place),
     (_rule(rf"where\s+(?P<be>{_BE})\s+(?P<rest>.+)"), _of_where),
     (_rule(rf"how\s+many\s+(?P<what>.+?)\s+(?:{_BE})(?:\s+there)?(?:\s+(?P<rest>.+))?"), _of_count),
     (_rule(r"how\s+many\s+(?P<what>(?:\w+\s+){0,3}?\w+)\s+(?P<rest>(?:in|on|per)\s.+)"), _of_count),

@@ -64,8 +64,8 @@ class PreparedSet:
         if table is None:
             raise UsageError(
                 f"{self.folder} has no vectors of this encoder ({self._nearest(encoder_key(encoder))}): run "
-                "`smile-lite prepare` with the same set, -o and --generator and with this --model and --precision, which "
-                "adds them"
+                "`smile-lite prepare` with the same set, -o and --generator and with this --model and --precision, "
+                "which adds them"
             )
         return KnownVectors(encoder, table)
 

@@ -109,10 +109,14 @@ def _by_question(rows: Sequence[Row], prepared: PreparedSet) -> Mapping[str, Row
 
 
 def _merged(row: Row, match: Row, file: str | None) -> Row:
-    ours = {"question": match.question, "references": match.references, "synthetic": match.synthetic}
-    theirs = {"question": row.question, "references": row.references, "synthetic": row.synthetic}
+    ours = {"question": sentence(match.question or ""), "references": match.references, "synthetic": match.synthetic}
+    theirs = {
+        "question": sentence(row.question or ""),
+        "references": row.references,
+        "synthetic": row.synthetic if any(row.synthetic) else (),
+    }
     for name, value in theirs.items():
-        if value and value != ours[name] and not (name == "synthetic" and not any(row.synthetic)):
+        if value and value != ours[name]:
             raise InputError(
                 f"its {name} is not what was prepared for {match.id!r}: the prepared set is of another state of the "
                 "data, prepare it again",
