@@ -9,9 +9,11 @@ LLAMA := -DGGML_NATIVE=OFF -DGGML_AVX=ON -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16
 
 .PHONY: demo test test-export check bench format clean
 
-# Set up the runtime (no torch) and grade a real sample with the default model.
+# Set up the runtime (no torch), make synthetic answers (with the default generator where llama.cpp is installed, else
+# with the template) and grade a real sample with the default model.
 demo: $(VENV)/.demo
-	@$(BIN)/smile-lite score smile_lite/sample.jsonl --format table
+	@$(BIN)/smile-lite prepare smile_lite/sample.jsonl -o build/sample.prepared --force
+	@$(BIN)/smile-lite score smile_lite/sample.jsonl --prepared build/sample.prepared --format table
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
@@ -45,7 +47,7 @@ $(VENV)/.demo: $(VENV)/.python pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.demo pyproject.toml
-	$(BIN)/$(PIP_INSTALL) -e '.[convert,lemmas,parquet,dev]'
+	$(BIN)/$(PIP_INSTALL) -e '.[convert,lemmas,parquet,openai,bench,dev]'
 	@touch $@
 
 $(VENV_EXPORT)/.ready: pyproject.toml
@@ -53,7 +55,8 @@ $(VENV_EXPORT)/.ready: pyproject.toml
 		{ echo "smile-lite needs Python 3.11 or newer: make PYTHON=python3.11"; exit 2; }
 	$(PYTHON) -m venv $(VENV_EXPORT)
 	case "$$(uname -m)" in x86_64) CMAKE_ARGS="$(LLAMA)";; *) CMAKE_ARGS=-DGGML_NATIVE=OFF;; esac; \
-		export CMAKE_ARGS; $(VENV_EXPORT)/bin/$(PIP_INSTALL) -e '.[export,lemmas]' pytest
+		export CMAKE_ARGS; $(VENV_EXPORT)/bin/$(PIP_INSTALL) -e '.[export,generate,openai,bench,lemmas]' \
+		'llama-cpp-python[server]==0.3.36' pytest
 	@touch $@
 
 clean:

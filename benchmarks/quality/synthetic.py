@@ -7,8 +7,6 @@ python -m benchmarks.quality.synthetic --fit TUNE.jsonl --report A.jsonl --repor
 from __future__ import annotations
 
 import argparse
-import resource
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +16,11 @@ from scipy.stats import kendalltau, pearsonr
 
 from benchmarks.quality.threshold import CORRECT_FROM, Flags, Scores, best_threshold, by_question
 from benchmarks.record import write_result
+from benchmarks.replies import KeptReplies
+from smile_lite.generate.generator import ChatGenerator
 from smile_lite.generate.known import Settings, load_generator
 from smile_lite.metric import Smile
-from smile_lite.prepare import Progress, prepare
+from smile_lite.prepare import prepare
 from smile_lite.prepared import join_prepared
 from smile_lite.rows import Row, read_rows
 
@@ -115,52 +115,23 @@ def given(rows: list[Row]) -> list[Row]:
     return rows if any(any(row.synthetic) for row in rows) else []
 
 
-class Clock(Progress):
-    """The seconds that making rows took, and how many were made."""
-
-    def __init__(self) -> None:
-        self.made = 0
-        self.seconds = 0.0
-        self._before = 0.0
-
-    def rows(self, total: int, done: int) -> None:  # noqa: ARG002 - the base class's signature
-        """Start the clock."""
-        self._before = time.perf_counter()
-
-    def row_done(self) -> None:
-        """Stop it, until the next row."""
-        now = time.perf_counter()
-        self.made, self.seconds, self._before = self.made + 1, self.seconds + now - self._before, now
-
-
 def generated(smile: Smile, name: str, path: Path, work: Path, threads: int) -> tuple[dict[str, Any], Graded]:
     """The file graded with the synthetic answers of a generator, and how those came about."""
     rows = list(read_rows(path))
-    clock = Clock()
     generator = load_generator(name, Settings(threads=threads))
-    target = work / f"{path.stem}-{name}"
-    unique = unique_items(without(rows))
-    prepared = prepare(unique, target, generator=generator, encoders=[], resume=True, progress=clock)
-    joined = join_prepared(prepared, (replace(row, synthetic=()) for row in rows), by="question", file=path.name)
+    kept = None
+    if isinstance(generator, ChatGenerator):
+        work.mkdir(parents=True, exist_ok=True)
+        kept = generator.model = KeptReplies(generator.model, work / f"replies-{generator.model.name}.jsonl")
+    prepared = prepare(without(rows), work / f"{path.stem}-{name}", generator=generator, resume=True, force=True)
+    joined = join_prepared(prepared, (replace(row, synthetic=()) for row in rows), by="id", file=path.name)
     one = graded(smile, list(joined.rows))
     counts = prepared.manifest["counts"]
     shares = {how: round(counts[how] / counts["references"], 4) for how in ("first", "retry", "fallback")}
     made: dict[str, Any] = {"name": prepared.synthetic_name, "references": counts["references"], **shares}
     made["refused"] = prepared.manifest["refused"]
-    if clock.made == len(unique):
-        made["seconds_a_reference"] = round(clock.seconds / counts["references"], 3)
-        made["seconds_a_row"] = round(clock.seconds / len(unique), 3)
-        made["threads"] = threads
-        made["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    made["replies_asked_now"] = 0 if kept is None else kept.asked
     return made, one
-
-
-def unique_items(rows: list[Row]) -> list[Row]:
-    """The first row of each question: systems that answer the same question share its synthetic answers."""
-    first: dict[str | None, Row] = {}
-    for row in rows:
-        first.setdefault(row.question, row)
-    return list(first.values())
 
 
 def measures(scores: Scores, human: Scores, verdicts: Flags) -> tuple[float, float, float]:

@@ -18,7 +18,7 @@ from smile_lite.store import Store, sha256_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["GgufFile", "check_name", "get_gguf"]
+__all__ = ["GgufFile", "check_name", "get_gguf", "store_manifest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +85,7 @@ def _from_manifest(
     home: Path | None,
     notify: Callable[[str], object] | None,
 ) -> GgufFile:
-    quant = quant or next(iter(known.files))
-    if quant not in known.files:
-        raise UsageError(f"{known.name} has no {quant} file: there is {', '.join(known.files)}")
-    manifest = _for_the_store(known, quant)
+    manifest = store_manifest(known, quant)
     found = Store(home).find(manifest) or pull_model(
         manifest, precision=None, offline=offline, home=home, notify=notify
     )
@@ -97,8 +94,14 @@ def _from_manifest(
     return GgufFile(found.path(manifest.weights), _name(known.name, digest), digest)
 
 
-def _for_the_store(known: GeneratorManifest, quant: str) -> Manifest:
-    """One file of a generator as the store keeps it: a model of finished files, of which none is converted."""
+def store_manifest(known: GeneratorManifest, quant: str | None = None) -> Manifest:
+    """One file of a generator, by default its first, as the store keeps it: a model of which nothing is converted.
+
+    Raises UsageError where it has no file of that quantisation.
+    """
+    quant = quant or next(iter(known.files))
+    if quant not in known.files:
+        raise UsageError(f"{known.name} has no {quant} file: there is {', '.join(known.files)}")
     name = f"{quant}.gguf"
     return Manifest(
         name=known.name,
