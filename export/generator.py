@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from smile_lite.chat.gguf_manifest import GeneratorManifest, check_quant, quant_of_type, to_toml
 from smile_lite_export.generator_source import Job, acquire
 from smile_lite_export.llama_source import QUESTION, prove
 
 from smile_lite import __version__
+from smile_lite.chat.gguf_manifest import GeneratorManifest, check_quant, quant_of_type, to_toml
 from smile_lite.errors import ModelError, OutputError, UsageError
 from smile_lite.extras import require
 from smile_lite.manifest import FileSpec, Source

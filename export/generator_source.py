@@ -12,10 +12,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from smile_lite.chat.gguf_manifest import QUANTS, GeneratorManifest, load_generator
 from smile_lite_export.llama_source import check_environment, converter_folder, quantise, to_f16
 from smile_lite_export.model_card import card_licence
 
+from smile_lite.chat.gguf_manifest import QUANTS, GeneratorManifest, load_generator
 from smile_lite.errors import (
     ExtraMissing,
     ModelError,

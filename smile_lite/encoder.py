@@ -11,13 +11,14 @@ from smile_lite.errors import ModelError, ModelIntegrityError
 from smile_lite.models import get_model
 from smile_lite.onnx_model import OnnxModel
 from smile_lite.session import thread_count
-from smile_lite.tokenizer import token_ids
+from smile_lite.tokenizer import load_cutter, token_ids, windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
 
     from smile_lite.manifest import Manifest
 
@@ -48,6 +49,8 @@ class Encoder(Protocol):
 
 class OnnxEncoder(OnnxModel):
     """An encoder over a pulled model: tokenises in one call, runs batches of texts of exactly one length."""
+
+    _cutter: Tokenizer | None
 
     def _accept(self, manifest: Manifest) -> None:
         if manifest.head is not None:
@@ -89,6 +92,21 @@ class OnnxEncoder(OnnxModel):
     def tokenizer_sha256(self) -> str:
         """The hash of the tokenizer file, for the record."""
         return str(self._model.files[self._model.manifest.tokenizer]["sha256"])
+
+    def windows(self, text: str) -> list[str]:
+        """`text` in pieces that the model reads whole, each half a piece behind the one before; [text] if it is one."""
+        if len(text) < self.max_tokens - 1:  # a token has a character at least
+            return [text]
+        if self._cutter is None:
+            self._cutter = load_cutter(self._model.path(self.manifest.tokenizer), self.manifest.encoding)
+        return windows(self._cutter, text)
+
+    def _open_tokenizer(self) -> None:
+        super()._open_tokenizer()
+        self._cutter = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_cutter"}
 
     @property
     def converter(self) -> int | None:

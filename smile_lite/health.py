@@ -37,6 +37,7 @@ def check_golden(model: PulledModel, *, precision: str = "fp32", threads: int = 
     if worst > GOLDEN_TOLERANCE[precision]:
         raise ModelIntegrityError(
             f"{model.manifest.name} ({precision}) is off its known vectors by {worst:.2e}, more than "
-            f"{GOLDEN_TOLERANCE[precision]:.0e}: this machine's kernels or this onnxruntime compute something else"
+            f"{GOLDEN_TOLERANCE[precision]:.0e}: this machine's kernels or this onnxruntime compute something else; "
+            f"convert it here (`smile-lite models pull {model.manifest.name} --force`) or take --precision fp32"
         )
     return worst

@@ -7,7 +7,14 @@ import re
 from importlib import metadata
 from pathlib import Path
 
-__all__ = ["cpu_features", "cpu_name", "installed_bytes", "runtime_distributions", "site_packages_bytes"]
+__all__ = [
+    "cpu_features",
+    "cpu_name",
+    "installed_bytes",
+    "recommended_precision",
+    "runtime_distributions",
+    "site_packages_bytes",
+]
 
 _FEATURES = {  # as /proc/cpuinfo spells them -> as people do
     "avx2": "AVX2",
@@ -18,6 +25,8 @@ _FEATURES = {  # as /proc/cpuinfo spells them -> as people do
     "asimddp": "NEON dot product",
     "i8mm": "NEON i8mm",
 }
+
+_INTEGER_PRODUCTS = {"AVX-512 VNNI", "AVX-VNNI", "AMX-INT8", "NEON dot product", "NEON i8mm"}
 
 
 def _cpuinfo(key: str) -> str:
@@ -38,6 +47,11 @@ def cpu_features() -> list[str] | None:
     """The features that integer and float kernels choose by; None where the system does not tell."""
     flags = (_cpuinfo("flags") or _cpuinfo("Features")).split()
     return [name for flag, name in _FEATURES.items() if flag in flags] if flags else None
+
+
+def recommended_precision() -> str:
+    """What suits the processor: int8-token where it multiplies 8 bits at once and exactly, else fp32."""
+    return "int8-token" if _INTEGER_PRODUCTS & set(cpu_features() or ()) else "fp32"
 
 
 def runtime_distributions(name: str = "smile-lite") -> list[str]:

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from smile_lite import __version__
 from smile_lite.encoder import Encoder, OnnxEncoder
 from smile_lite.errors import InputError, UsageError
+from smile_lite.guards import FLAGS, GUARDS_VERSION, decide, row_flags
+from smile_lite.health import check_golden
 from smile_lite.lemmas import noun_lemma
 from smile_lite.pairwise import measure
 from smile_lite.plan import RowTask, build_plan
+from smile_lite.reading import Reading
 from smile_lite.report import Report, RowScore
 from smile_lite.rows import Row, rows_from_columns
 from smile_lite.scoring import bin_index, combine, harmonic_mean, lexical, segmented_max
 from smile_lite.signature import FALLBACK, Signature, short
 from smile_lite.tasks import PROFILES, Exact, Profile, paper_task, published_task, reference_words
-from smile_lite.text import Words, published_words, sentence, split_words
+from smile_lite.text import DEFAULT_TAGS, Words, published_words, sentence, split_words
 from smile_lite.verdict import VerdictRule, verdict_rule
 
 if TYPE_CHECKING:
@@ -31,9 +34,10 @@ if TYPE_CHECKING:
     from smile_lite.manifest import Calibration
     from smile_lite.prepared import PreparedSet
 
-__all__ = ["ON_EMPTY", "PairScore", "Smile"]
+__all__ = ["LONG", "ON_EMPTY", "PairScore", "Smile"]
 
 ON_EMPTY = ("zero", "null", "error")
+LONG = ("truncate", "window")
 _ROWS_PER_CHUNK = 512  # texts are made unique over a chunk; finished rows are written a chunk at a time
 _CHARACTERS_PER_CHUNK = 150_000
 
@@ -53,12 +57,15 @@ class PairScore:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A row that can be scored, with the words that were taken from it. `references`: index -> number of words."""
+    """A row that can be scored, as it is read, with the words that were taken from it. `references`: index -> number of
+    words. `truncated`: the semantic part does not see all of the prediction.
+    """
 
     row: Row
     words: Words | list[str]
     references: dict[int, int]
     task: RowTask
+    truncated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,11 @@ class Smile:
     the two parts; for comparing with earlier numbers). weight: of the semantic part (paper: 0.3). exact: "contain"
     (the reference's words stand in the prediction, on word boundaries) or "strict" (they are all of it); under
     "reference" "off" or "fraction". on_empty: what an empty prediction is worth: "zero", "null" (unscored) or
-    "error". verdict: "calibrated" or "paper"; threshold: one of your own instead.
+    "error". verdict: "calibrated" or "paper"; threshold: one of your own instead. markup: whether reasoning, Markdown
+    and LaTeX are taken off predictions and references first (not under "reference"); reasoning_tags: the elements that
+    hold reasoning. long: what the semantic part sees of a prediction longer than the encoder reads: its beginning
+    ("truncate", flagged), or all of it in pieces of which the nearest counts ("window"). guards: whether the flags of
+    a row (`smile_lite.guards.FLAGS`) have a say in its verdict.
 
     Raises UsageError for a setting that does not exist.
     """
@@ -100,6 +111,10 @@ class Smile:
         on_empty: str = "zero",
         verdict: str | None = None,
         threshold: float | None = None,
+        markup: bool = True,
+        reasoning_tags: Sequence[str] = DEFAULT_TAGS,
+        long: str = "truncate",
+        guards: bool = False,
     ) -> None:
         if isinstance(encoder, str) or not hasattr(encoder, "encode"):
             raise UsageError(f"Smile takes an encoder: for a model by name, Smile.from_pretrained({encoder!r})")
@@ -112,6 +127,11 @@ class Smile:
         if on_empty not in ON_EMPTY:
             raise UsageError(f"on_empty is one of {', '.join(ON_EMPTY)}, not {on_empty!r}")
         self.on_empty = on_empty
+        if long not in LONG:
+            raise UsageError(f"long is one of {', '.join(LONG)}, not {long!r}")
+        self.long = long
+        self.guards = guards
+        self.reading = Reading(markup and self.profile.name == "paper", tuple(reasoning_tags))
         self.rule: VerdictRule = verdict_rule(verdict, threshold=threshold, calibration=self._calibration())
         self._lemma: Callable[[str], str] | None = None
         if self.profile.words == "published":
@@ -139,9 +159,12 @@ class Smile:
         ModelUnavailable, ModelIntegrityError, ExtraMissing; UsageError where the set was prepared for another encoder.
         """
         batch = {} if batch_size is None else {"batch_size": batch_size}
-        encoder: Encoder = OnnxEncoder.from_pretrained(
+        loaded = OnnxEncoder.from_pretrained(
             model, precision=precision, threads=threads, offline=offline, home=home, notify=notify, **batch
         )
+        if precision != "fp32":  # integer kernels differ between processors: a graph may come from another one
+            check_golden(loaded.model, precision=precision, threads=loaded.threads)
+        encoder: Encoder = loaded
         return cls(prepared.known(encoder) if prepared is not None else encoder, **settings)
 
     def score(
@@ -221,13 +244,15 @@ class Smile:
                 w=short(self.weight),
                 em=self.exact,
                 syn=syn,
+                markup=self.reading.name,
                 words=self.profile.words,
                 refs="max",
                 empty=self.on_empty,
                 model=self.encoder.name,
                 prec=self.encoder.precision,
-                len=f"{self.encoder.max_tokens}",
+                len=f"{self.encoder.max_tokens}{',window' if self.long == 'window' else ''}",
                 verdict=self.rule.name,
+                guards=GUARDS_VERSION if self.guards else "off",
                 v=__version__,
             )
         )
@@ -242,6 +267,7 @@ class Smile:
         """Either the row's score, where it needs no encoder, or what the encoder needs."""
         if row.reason is not None:
             return self._without(row, row.reason), None
+        row = self.reading(row)
         cut = reference_words if self._lemma is None else self._published
         references = {index: words for index, text in enumerate(row.references) if len(words := cut(text))}
         if not references:
@@ -251,13 +277,20 @@ class Smile:
         words = split_words(row.prediction) if self._lemma is None else self._published(row.prediction)
         if not len(words):
             return self._empty(row), None
+        windows = self._windows(sentence(row.prediction))
+        wholes = tuple(windows) if self.long == "window" else ()
         if isinstance(words, Words):
-            task = paper_task(row, words, cast("dict[int, Words]", references), self.exact)
+            task = paper_task(row, words, cast("dict[int, Words]", references), self.exact, wholes)
         else:
             published = cast("dict[int, list[str]]", references)
-            task = published_task(row, row.prediction, words, published, self.exact)
+            task = published_task(row, row.prediction, words, published, self.exact, wholes)
         sizes = {index: len(reference) for index, reference in references.items()}
-        return None, _Prepared(row, words, sizes, task)
+        return None, _Prepared(row, words, sizes, task, len(windows) > 1 and self.long == "truncate")
+
+    def _windows(self, text: str) -> list[str]:
+        """The pieces that the encoder reads of a long text, where it can tell."""
+        cut = getattr(self.encoder, "windows", None)
+        return cut(text) if cut is not None else [text]
 
     def _published(self, text: str) -> list[str]:
         return published_words(text, cast("Callable[[str], str]", self._lemma))
@@ -313,6 +346,7 @@ class Smile:
         for number, (one, pair) in enumerate(zip(prepared, best.tolist(), strict=True)):
             reference = list(one.references)[pair - int(pairs.row_offset[number])]
             score = float(pairs.score[pair])
+            flags = self._flags(one)
             scored.append(
                 RowScore(
                     id=one.row.id,
@@ -324,14 +358,23 @@ class Smile:
                     best_ngram=self._as_written(one, reference, int(pairs.position[pair])),
                     best_reference=reference,
                     bin=int(bins[number]),
-                    verdict=self.rule(score),
+                    verdict=self._verdict(score, flags),
                     reason=None,
                     signature=self.signature_of(one.row),
+                    flags=tuple(flags),
                     average=float(pairs.average[pair]) if published else None,
                     harmonic=float(pairs.harmonic[pair]) if published else None,
                 )
             )
         return scored
+
+    def _flags(self, one: _Prepared) -> list[str]:
+        found = row_flags(one.row.question, one.row.references, one.row.prediction or "")
+        return [*found, "truncated"] if one.truncated else list(found)
+
+    def _verdict(self, score: float, flags: Sequence[str]) -> str:
+        verdict = self.rule(score)
+        return decide([name for name in flags if name in FLAGS], verdict) if self.guards else verdict
 
     def _as_written(self, one: _Prepared, reference: int, position: int) -> str:
         size = one.references[reference]

@@ -59,6 +59,11 @@ class OnnxModel:
         raise NotImplementedError
 
     @property
+    def model(self) -> PulledModel:
+        """The pulled model."""
+        return self._model
+
+    @property
     def manifest(self) -> Manifest:
         """The model's manifest."""
         return self._model.manifest
@@ -91,5 +96,7 @@ class OnnxModel:
         return {name: value for name, value in self.__dict__.items() if name != "_tokenizer"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        """Where it lands the files are checked again. Raises ModelUnavailable, ModelIntegrityError."""
         self.__dict__.update(state)
+        self._model.verify()
         self._open_tokenizer()

@@ -23,8 +23,8 @@ _ENTRIES_PER_BLOCK = 4096  # vector pairs widened to float64 at once
 
 @dataclass(frozen=True, slots=True)
 class Similarities:
-    """For each of P pairs: `semantic` (the best phrasing), `ngram` (the best n-gram; 1 for a hit), and `position`,
-    the word of the prediction at which that n-gram begins.
+    """For each of P pairs: `semantic` (the best phrasing and window), `ngram` (the best n-gram; 1 for a hit), and
+    `position`, the word of the prediction at which that n-gram begins.
     """
 
     semantic: NDArray[np.float64]
@@ -39,10 +39,9 @@ def measure(plan: Plan, encoder: Encoder, *, shift: bool) -> Similarities:
     compared.
     """
     held = encoder.encode(plan.texts[: plan.kept])
-    whole = np.repeat(plan.response[plan.pair_row], np.diff(plan.phrasing_offset))
-    phrasing = _compare(held, whole, held, plan.phrasing_text)
+    wholes, offset = _whole_cosines(plan, held)
     grams = _gram_cosines(plan, encoder, held)
-    best_phrasing, _ = segmented_max(phrasing, plan.phrasing_offset)
+    best_phrasing, _ = segmented_max(wholes, offset)
     best_gram, index = segmented_max(grams, plan.gram_offset)
     hit = plan.hit >= 0
     best_gram = np.where(hit, 1.0, best_gram)
@@ -51,6 +50,17 @@ def measure(plan: Plan, encoder: Encoder, *, shift: bool) -> Similarities:
     if shift:
         best_phrasing, best_gram = shifted(best_phrasing), shifted(best_gram)
     return Similarities(best_phrasing, best_gram, position)
+
+
+def _whole_cosines(plan: Plan, held: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The cosine of every phrasing of a pair with every whole of its row, and where those of a pair begin: [P+1]."""
+    row = np.repeat(plan.pair_row, np.diff(plan.phrasing_offset))
+    count = np.diff(plan.whole_offset)[row]
+    end = np.cumsum(count)
+    within = np.arange(count.sum()) - np.repeat(end - count, count)
+    whole = plan.whole_text[np.repeat(plan.whole_offset[row], count) + within]
+    cosines = _compare(held, whole, held, np.repeat(plan.phrasing_text, count))
+    return cosines, np.concatenate(([0], end))[plan.phrasing_offset]
 
 
 def _gram_cosines(plan: Plan, encoder: Encoder, held: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -40,9 +40,9 @@ class PairTask:
 
 @dataclass(frozen=True, slots=True)
 class RowTask:
-    """One row that can be scored: its prediction as a sentence, and its pairs."""
+    """One row that can be scored: its prediction as a sentence, or the windows of a long one, and its pairs."""
 
-    prediction: str
+    wholes: tuple[str, ...]
     pairs: tuple[PairTask, ...]
 
 
@@ -50,15 +50,17 @@ class RowTask:
 class Plan:
     """Index arrays over `texts`, of which the first `kept` are sentences and references and the rest only n-grams.
 
-    Shapes: R rows, P pairs, S phrasings, G n-grams (repeats of a text counted). row_offset[R+1] holds the pairs of a
-    row, phrasing_offset[P+1] the phrasings of a pair, gram_offset[P+1] its n-grams, in the order of the prediction;
-    gram_start[G] is the word at which one begins. A pair with a hit has no n-grams and no reference (-1): neither is
+    Shapes: R rows, W wholes (predictions or windows of them), P pairs, S phrasings, G n-grams (repeats of a text
+    counted). whole_offset[R+1] holds the wholes of a row, row_offset[R+1] its pairs, phrasing_offset[P+1] the
+    phrasings of a pair, gram_offset[P+1] its n-grams, in the order of the prediction; gram_start[G] is the word at
+    which one begins. A pair with a hit has no n-grams and no reference (-1): neither is
     needed.
     """
 
     texts: tuple[str, ...]
     kept: int
-    response: NDArray[np.int64]
+    whole_text: NDArray[np.int64]
+    whole_offset: NDArray[np.int64]
     row_offset: NDArray[np.int64]
     pair_row: NDArray[np.int64]
     pair_reference: NDArray[np.int64]
@@ -80,7 +82,7 @@ def build_plan(rows: Iterable[RowTask]) -> Plan:
     def add(text: str) -> int:
         return number.setdefault(text, len(number))
 
-    response = [add(row.prediction) for row in tasks]
+    whole_text = [add(text) for row in tasks for text in row.wholes]
     phrasing_text = [add(text) for _, pair in pairs for text in pair.phrasings]
     pair_reference = [add(pair.reference) if pair.hit < 0 else -1 for _, pair in pairs]
     kept = len(number)
@@ -88,7 +90,8 @@ def build_plan(rows: Iterable[RowTask]) -> Plan:
     return Plan(
         texts=tuple(number),
         kept=kept,
-        response=_integers(response),
+        whole_text=_integers(whole_text),
+        whole_offset=_offsets(len(row.wholes) for row in tasks),
         row_offset=_offsets(len(row.pairs) for row in tasks),
         pair_row=_integers([index for index, _ in pairs]),
         pair_reference=_integers(pair_reference),

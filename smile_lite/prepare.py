@@ -20,13 +20,14 @@ from smile_lite.prepared import KnownVectors, PreparedSet, open_prepared
 from smile_lite.prepared.folder import FORMAT, SCHEMA, file_record, set_sha256
 from smile_lite.prepared.lines import finished_lines, made_lines, merged_lines, read_lines
 from smile_lite.prepared.vectors import encoder_key, vectors_name, write_vectors
-from smile_lite.rows import atomic_text_writer
+from smile_lite.reading import Reading
+from smile_lite.rows import atomic_text_writer, part_of
 from smile_lite.rows.writers import claim
 from smile_lite.tasks import reference_side
 from smile_lite.text import WORDS_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from smile_lite.encoder import Encoder
     from smile_lite.generate.generator import Generator
@@ -119,7 +120,7 @@ class _Run:
 
     def __init__(self, target: Path, rows: Sequence[Row], key: Mapping[str, Any], progress: Progress) -> None:
         self.target = target
-        self.part = target.with_name(f"{target.name}.part")
+        self.part = part_of(target)
         self._rows = rows
         self._key = key
         self._progress = progress
@@ -193,7 +194,7 @@ class _Run:
 
     def make_texts(self) -> None:
         """texts.jsonl: each text of the reference side once, in the order of the rows."""
-        texts = dict.fromkeys(text for row in self._finished_rows() for text in reference_side(row))
+        texts = dict.fromkeys(text for row in self._finished_rows() for text in reference_side(Reading()(row)))
         with atomic_text_writer(self.part / "texts.jsonl") as out:
             out.writelines(json.dumps(text) + "\n" for text in texts)
 

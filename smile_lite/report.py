@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Report", "RowScore", "Summary", "format_summary", "format_table", "plain"]
 
+_LONGEST_ID = 32
+
 
 @dataclass(frozen=True, slots=True)
 class RowScore:
@@ -24,7 +26,8 @@ class RowScore:
 
     score: None where the row cannot be scored; then `reason` holds the code (missing_prediction, missing_reference,
     empty_reference, bad_row). reason is empty_prediction, with score 0, for a prediction of nothing. best_reference:
-    index of the reference that scored highest. best_ngram: the stretch of the prediction nearest to it, as written.
+    index of the reference that scored highest. flags: what the guards noticed, and "truncated" where the semantic part
+    saw the beginning of the prediction only. best_ngram: the stretch of the prediction nearest to it, as written.
     bin: 0 to 5.
     """
 
@@ -40,6 +43,7 @@ class RowScore:
     verdict: str | None
     reason: str | None
     signature: str
+    flags: tuple[str, ...] = ()
     average: float | None = None
     harmonic: float | None = None
 
@@ -48,7 +52,7 @@ class RowScore:
         names = list(RowScore.__slots__)
         if self.average is None:
             names = names[:-2]
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in names} | {"flags": list(self.flags)}
 
 
 class Summary:
@@ -59,6 +63,7 @@ class Summary:
         self.n_correct = 0
         self.bins = [0] * 6
         self.reasons: Counter[str] = Counter()
+        self.flags: Counter[str] = Counter()
         self.signatures: Counter[str] = Counter()
         self._scores = array("d")  # eight bytes a row, so that the mean is exact and does not depend on the order
 
@@ -66,6 +71,7 @@ class Summary:
         """Count one row."""
         self.n_rows += 1
         self.signatures[row.signature] += 1
+        self.flags.update(row.flags)
         if row.reason is not None:
             self.reasons[row.reason] += 1
         if row.score is None or row.bin is None:
@@ -106,6 +112,7 @@ class Summary:
             "pass_rate": self.pass_rate,
             "bins": list(self.bins),
             "reasons": dict(sorted(self.reasons.items())),
+            "flags": dict(sorted(self.flags.items())),
             "signature": self.signature,
         }
 
@@ -184,19 +191,25 @@ class Report:
 
 
 def format_summary(summary: Summary) -> str:
-    """Two lines: the figures, and the signature they are quoted with."""
+    """The figures, the flags if there are any, and the signature they are quoted with, a line each."""
     figures = [f"{summary.n_scored} of {summary.n_rows} rows scored"]
     if summary.mean is not None and summary.pass_rate is not None:
         figures += [f"mean {summary.mean:.4f}", f"correct {summary.n_correct} ({summary.pass_rate:.1%})"]
     figures += [f"{reason} {count}" for reason, count in sorted(summary.reasons.items())]
-    return f"{', '.join(figures)}\n{summary.signature}"
+    lines = [", ".join(figures)]
+    if summary.flags:
+        lines.append(f"flags: {', '.join(f'{name} {count}' for name, count in sorted(summary.flags.items()))}")
+    return "\n".join([*lines, summary.signature])
 
 
 def format_table(rows: Sequence[RowScore], *, inputs: Sequence[tuple[str, str]] | None = None, width: int = 100) -> str:
-    """Rows as aligned columns; with `inputs` the reference and the prediction of each beside its numbers."""
+    """Rows as aligned columns; with `inputs` the reference and the prediction of each beside its numbers.
+
+    At most `width` wide: texts are cut, and long ids; numbers never are, though the table be wider for it.
+    """
     numbers = [
         (
-            plain(str(row.id)),
+            _clip(_beginning(str(row.id), _LONGEST_ID), _LONGEST_ID),
             _number(row.score),
             _number(row.semantic),
             _number(row.exact),
@@ -207,17 +220,20 @@ def format_table(rows: Sequence[RowScore], *, inputs: Sequence[tuple[str, str]] 
         for row in rows
     ]
     header = ("id", "score", "meaning", "exact", "n-gram", "bin", "verdict")
-    texts = inputs or [("", plain(row.best_ngram or "")) for row in rows]
-    titles = ("reference", "prediction") if inputs else ("", "best n-gram")
     columns = [max(map(_columns, column)) for column in zip(header, *numbers, strict=True)]
     left = max(16, width - sum(columns) - 2 * len(columns) - 2)
+    texts = [
+        (_beginning(one, left), _beginning(two, left))
+        for one, two in inputs or [("", row.best_ngram or "") for row in rows]
+    ]
+    titles = ("reference", "prediction") if inputs else ("", "best n-gram")
     first = min(max([_columns(one) for one, _ in texts] + [len(titles[0])]), left // 3) if inputs else 0
     lines = []
     for cells, (one, two) in zip([header, *numbers], [titles, *texts], strict=True):
         parts = [_pad(cell, size) for cell, size in zip(cells, columns, strict=True)]
         if inputs:
-            parts.append(_pad(_clip(plain(one), first), first))
-        parts.append(_clip(plain(two), left - first - (2 if inputs else 0)))
+            parts.append(_pad(_clip(one, first), first))
+        parts.append(_clip(two, left - first - (2 if inputs else 0)))
         lines.append("  ".join(parts).rstrip())
     lines.insert(1, "-" * min(width, max(map(_columns, lines))))
     return "\n".join(lines)
@@ -227,6 +243,11 @@ def plain(text: str) -> str:
     """`text` on one line, harmless to a terminal: control, format and direction characters are left out."""
     spaced = " ".join(text.split())
     return "".join(char for char in spaced if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn"))
+
+
+def _beginning(text: str, size: int) -> str:
+    """As `plain`, of as much as can be shown in `size` columns and a little more; texts may be of any length."""
+    return plain(text.lstrip()[: 20 * size + 200])
 
 
 def _number(value: float | None) -> str:

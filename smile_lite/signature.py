@@ -16,15 +16,18 @@ class Signature:
     """The fields of a signature, in their order.
 
     w: weight of the semantic part. em: exact match. syn: where the synthetic answer came from ("given", or the
-    fallback: the nearer of the reference alone and question + reference). words: version of the word rules. refs: how
+    fallback: the nearer of the reference alone and question + reference). markup: version of the rules that
+    take an answer out of its markup, or off. words: version of the word rules. refs: how
     several references become one. empty: what an empty prediction scores. model, prec: encoder and arithmetic. len:
-    tokens a text is cut to. verdict: how a score becomes a verdict. v: version of smile-lite.
+    tokens a text is cut to, with "window" where a long prediction is compared piece by piece instead. verdict: how a
+    score becomes a verdict. guards: version of the flags where they have a say in it, or off. v: version of smile-lite.
     """
 
     metric: str
     w: str
     em: str
     syn: str
+    markup: str
     words: str
     refs: str
     empty: str
@@ -32,6 +35,7 @@ class Signature:
     prec: str
     len: str
     verdict: str
+    guards: str
     v: str
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from smile_lite.plan import PairTask, RowTask
 from smile_lite.text import (
     LONGEST_NGRAM,
+    WORDS_VERSION,
     Words,
     find,
     join,
@@ -54,7 +55,7 @@ class Profile:
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
-        "paper": Profile("paper", weight=0.3, exacts=("contain", "strict"), words="v1", shifted=True),
+        "paper": Profile("paper", weight=0.3, exacts=("contain", "strict"), words=WORDS_VERSION, shifted=True),
         "reference": Profile("reference", weight=0.5, exacts=("off", "fraction"), words="published", shifted=False),
     }
 )
@@ -73,11 +74,13 @@ def reference_words(reference: str) -> Words:
     return words
 
 
-def paper_task(row: Row, prediction: Words, references: Mapping[int, Words], exact: Exact) -> RowTask:
+def paper_task(
+    row: Row, prediction: Words, references: Mapping[int, Words], exact: Exact, wholes: tuple[str, ...] = ()
+) -> RowTask:
     """The row under the paper's equations. `references`: the words of those of its references that are not blank.
 
     `exact` "contain": 1 where the reference's words stand in the prediction in a row; "strict": 1 where they are all
-    of it.
+    of it. `wholes`: the windows of a long prediction; without them it is one.
     """
     by_size: dict[int, list[str]] = {}
     pairs = []
@@ -97,7 +100,7 @@ def paper_task(row: Row, prediction: Words, references: Mapping[int, Words], exa
                 starts=() if hit >= 0 else ngram_starts(len(prediction), size),
             )
         )
-    return RowTask(prediction=sentence(prediction.text), pairs=tuple(pairs))
+    return RowTask(wholes=wholes or (sentence(prediction.text),), pairs=tuple(pairs))
 
 
 def reference_side(row: Row) -> list[str]:
@@ -112,7 +115,12 @@ def reference_side(row: Row) -> list[str]:
 
 
 def published_task(
-    row: Row, prediction: str, words: Sequence[str], references: Mapping[int, Sequence[str]], exact: Exact
+    row: Row,
+    prediction: str,
+    words: Sequence[str],
+    references: Mapping[int, Sequence[str]],
+    exact: Exact,
+    wholes: tuple[str, ...] = (),
 ) -> RowTask:
     """The row as the published code treats it: `words` and `references` stripped of punctuation and lemmatised, exact
     match by the share of words.
@@ -131,7 +139,7 @@ def published_task(
                 starts=() if hit >= 0 else ngram_starts(len(words), len(wanted)),
             )
         )
-    return RowTask(prediction=sentence(prediction), pairs=tuple(pairs))
+    return RowTask(wholes=wholes or (sentence(prediction),), pairs=tuple(pairs))
 
 
 def _plain_ngrams(words: Sequence[str], size: int) -> list[str]:

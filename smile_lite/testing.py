@@ -44,6 +44,13 @@ class FakeEncoder:
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors
 
+    def windows(self, text: str) -> list[str]:
+        """`text` in pieces of `max_tokens` words, each half a piece behind the one before."""
+        words = text.split(" ")
+        step = self.max_tokens // 2
+        starts = range(0, max(1, len(words) - step), step)
+        return [" ".join(words[start : start + self.max_tokens]) for start in starts]
+
 
 class FakePairScorer:
     """A PairScorer whose one logit is the share of the second text's trigrams in the first, from -5 to 5."""

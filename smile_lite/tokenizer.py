@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from smile_lite.manifest import Encoding
 
-__all__ = ["load_tokenizer", "pair_ids", "token_ids"]
+__all__ = ["load_cutter", "load_tokenizer", "pair_ids", "token_ids", "windows"]
 
 
 def load_tokenizer(path: Path, encoding: Encoding) -> Tokenizer:
@@ -45,6 +45,28 @@ def pair_ids(
     """The tokens of each pair, and for each token whether it is of the first text (0) or of the second (1)."""
     prepared = [(_unicode(encoding.prefix + one), _unicode(other)) for one, other in pairs]
     return [(tuple(one.ids), tuple(one.type_ids)) for one in tokenizer.encode_batch(prepared)]
+
+
+def load_cutter(path: Path, encoding: Encoding) -> Tokenizer:
+    """The tokenizer for `windows`: what is over the model's length comes in further pieces, half a piece apart."""
+    tokenizer = load_tokenizer(path, encoding)
+    room = encoding.max_tokens - tokenizer.num_special_tokens_to_add(is_pair=False)
+    tokenizer.enable_truncation(max_length=encoding.max_tokens, stride=room // 2)
+    return tokenizer
+
+
+def windows(cutter: Tokenizer, text: str) -> list[str]:
+    """`text` in pieces that the model reads whole, each half a piece behind the one before; [text] where it is one.
+
+    They are cut between tokens, at the places in the text that the tokenizer gives for them.
+    """
+    whole = _unicode(text)
+    first = cutter.encode(whole)
+    found = []
+    for piece in (first, *first.overflowing):
+        places = [place for place, special in zip(piece.offsets, piece.special_tokens_mask, strict=True) if not special]
+        found.append(whole[places[0][0] : places[-1][1]] if places else whole)
+    return found if len(found) > 1 else [text]
 
 
 def _unicode(text: str) -> str:

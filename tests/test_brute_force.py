@@ -16,7 +16,7 @@ from smile_lite.encoder import OnnxEncoder
 from smile_lite.metric import Smile
 from smile_lite.rows import Row, read_rows
 from smile_lite.store import PulledModel
-from smile_lite.text import split_words
+from smile_lite.text import split_words, unwrap, unwrap_reference
 
 from .conftest import Run, shared
 
@@ -25,7 +25,7 @@ ARTICLES = ("a", "an", "the", "The")
 
 
 class BruteForce:
-    """SMILE as its equations read. It shares with the product the word rules and the encoder, nothing else."""
+    """SMILE as its equations read. It shares with the product the rules of words and markup and the encoder, no more."""
 
     def __init__(self, encoder: OnnxEncoder) -> None:
         self._encoder = encoder
@@ -44,8 +44,8 @@ class BruteForce:
         return max(self.pair(row, index) for index in range(len(row["references"])))
 
     def pair(self, row: dict[str, Any], index: int) -> float:
-        prediction = " ".join(row["prediction"].split())
-        reference = " ".join(row["references"][index].split())
+        prediction = " ".join(unwrap(row["prediction"]).split())
+        reference = " ".join(unwrap_reference(row["references"][index]).split())
         words, wanted = list(split_words(prediction).keys), list(split_words(reference).keys)
         if len(wanted) > 1 and reference.split()[0] in ARTICLES:
             wanted = wanted[1:]

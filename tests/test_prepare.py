@@ -21,6 +21,7 @@ from smile_lite.prepared import KnownVectors, PreparedSet, join_prepared, open_p
 from smile_lite.rows import ReadOptions, Row, read_rows
 from smile_lite.testing import FakeEncoder, FakeGenerator
 
+from .chat_server import ECHO, Behaviour, ChatServer, Request, broken_json, drop_mid_body, ok, status
 from .conftest import Run
 
 SET: list[dict[str, Any]] = [
@@ -493,6 +494,7 @@ def test_an_interrupted_prepare_says_so_and_resumes(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert (process.returncode, "interrupted" in err, "Traceback" in err) == (130, True, False)
+    assert "what was made is kept: go on with --resume" in err
     assert part.exists()
 
 
@@ -508,3 +510,40 @@ def test_the_protocol_is_all_a_generator_needs(rows: list[Row], tmp_path: Path) 
 
     generator: Generator = Mine()
     assert prepare(rows, tmp_path / "p", generator=generator).synthetic_name == "given+mine/v1"
+
+
+def test_prepare_asks_a_chat_server_survives_its_moods_and_keeps_the_key_out_of_everything(
+    run: Callable[..., Run], tmp_path: Path
+) -> None:
+    pytest.importorskip("openai", reason="the extra openai is not installed")
+    key = "sk-secret-0123456789"
+    write(tmp_path / "set.jsonl", SET)
+
+    def answer(request: Request) -> Behaviour:
+        reference = request.question.split("\nAnswer: ")[1].split("\n")[0]
+        return ok(f"The answer is {reference}.") if reference != "no" else status(400, f"filtered, key {ECHO}")
+
+    script = (status(429, headers={"retry-after-ms": "1"}), broken_json(), drop_mid_body())
+    with ChatServer(*script, then=answer) as server:
+        words = ("--generator", "openai", "--generator-model", "tiny", "--base-url", server.url, "--concurrency", "2")
+        done = run("prepare", "set.jsonl", *words, env={"OPENAI_API_KEY": key})
+    assert done.code == 0, done.err
+    assert "first 5, fallback 1, none 1" in done.err
+    assert "in signatures: syn:given+tiny/p1/fallback0.167" in done.err
+    everything = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()) + done.err.encode()
+    assert key.encode() not in everything
+    assert all(request.headers["authorization"] == f"Bearer {key}" for request in server.requests)
+
+
+def test_a_server_that_refuses_stops_the_run_keeps_what_was_made_and_says_how_to_go_on(
+    run: Callable[..., Run], tmp_path: Path
+) -> None:
+    pytest.importorskip("openai", reason="the extra openai is not installed")
+    write(tmp_path / "set.jsonl", SET)
+    with ChatServer(ok("George Eliot wrote middlemarch."), then=status(401, "who are you")) as server:
+        words = ("--generator", "openai", "--generator-model", "tiny", "--base-url", server.url, "--concurrency", "1")
+        done = run("prepare", "set.jsonl", *words)
+    assert done.code == 3
+    assert server.url.removeprefix("http://") in done.err
+    assert "what was made is kept: go on with --resume" in done.err
+    assert len((tmp_path / "set.prepared.part" / "rows.jsonl").read_text().splitlines()) == 1

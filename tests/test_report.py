@@ -23,8 +23,8 @@ def report() -> Report:
 
 def test_the_signature_names_everything_that_decides_the_number() -> None:
     assert SMILE.score("a", "a").signature == (
-        "smile-lite|smile|w:0.3|em:contain|syn:max(ref,question+ref)|words:v1|refs:max|empty:zero"
-        "|model:fake@00000000|prec:fp32|len:512|verdict:paper|v:0.1.0"
+        "smile-lite|smile|w:0.3|em:contain|syn:max(ref,question+ref)|markup:m1|words:v2|refs:max"
+        "|empty:zero|model:fake@00000000|prec:fp32|len:512|verdict:paper|guards:off|v:0.1.0"
     )
 
 

@@ -36,7 +36,17 @@ def keys(text: str) -> list[str]:
         ("日本の東京", ["日", "本", "の", "東", "京"]),
         ("नई दिल्ली।", ["नई", "दिल्ली"]),
         ("สวัสดี", ["ส", "วั", "ส", "ดี"]),
-        ("Yes 👍👍", ["yes", "👍👍"]),
+        ("Yes 👍👍", ["yes", "👍", "👍"]),
+        ("👩🏽\u200d🔬 ❤️ 🇫🇷🇩🇪", ["👩🏽\u200d🔬", "❤", "🇫🇷", "🇩🇪"]),
+        ("5kg 10:30am 60km/h 3m² 220V", ["5", "kg", "10:30", "am", "60", "km", "h", "3", "m^2", "220", "v"]),
+        ("3rd 1980s 4K 2x4 B12 H2O MP3 5G 3D", ["3rd", "1980s", "4k", "2x4", "b12", "h2o", "mp3", "5g", "3d"]),
+        ("a.b U.S. U.S a.m. Ph.D. node.js", ["a.b", "us", "us", "am", "phd", "node.js"]),
+        ("J. R. R. Tolkien, J. Smith", ["jrr", "tolkien", "j", "smith"]),
+        ("10 000, 1 234 567 but 12 345, 100 200 300", ["10000", "1234567", "but", "12", "345", "100", "200", "300"]),
+        ("3×10^8 88.55±0.04 √2 1e-5", ["3", "×", "10^8", "88.55", "±", "0.04", "√2", "1e-5"]),
+        ("气温是-5度", ["气", "温", "是", "-5", "度"]),
+        ("서울입니다 서울에서는 'C#'은", ["서울", "입니다", "서울", "에서", "는", "c#", "은"]),
+        ("은행 이름 국가 나이 사과 회의 지도 대만", ["은행", "이름", "국가", "나이", "사과", "회의", "지도", "대만"]),
         ("{query} %s", ["query", "%", "s"]),
         ("?", ["?"]),
         ("*** -", ["***", "-"]),
@@ -69,6 +79,129 @@ def test_words_are_what_a_reader_would_call_words(text: str, expected: list[str]
 )
 def test_texts_that_mean_different_things_have_different_words(one: str, other: str) -> None:
     assert keys(one) != keys(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("5 kg", "5kg"),
+        ("10 am", "10am"),
+        ("5 MB", "5mb"),
+        ("20 %", "20%"),
+        ("$ 5", "$5"),
+        ("20 °C", "20℃"),
+        ("50%", "٥٠٪"),
+        ("9.8 m/s²", "9.8m/s^2"),
+        ("1000000", "1\u00a0000\u00a0000"),
+        ("1000000", "1\u2009000\u2009000"),
+        ("-10000", "-10 000"),
+        ("US", "U. S."),
+        ("10 a.m", "10 a.m."),
+        ("Hawai'i", "Hawaiʻi"),
+        ("محمد", "مُحَمَّد"),
+        ("العربية", "العـــربية"),
+        ("کتاب ایران", "كتاب ايران"),
+        ("שלום", "שָׁלוֹם"),
+        ("co-operate", "co\u2011operate"),
+        ("prefix", "pre\u00adfix"),
+        ("don't", "don\u2019t"),
+        ("☕", "☕\ufe0f"),
+        ("ΟΔΟΣ", "οδος"),
+        ("Ⅳ", "IV"),
+        ("45°", "45˚"),
+    ],
+)
+def test_texts_that_mean_the_same_have_the_same_words(one: str, other: str) -> None:
+    assert keys(one) == keys(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a.b", "ab"),
+        ("5 g", "5G"),
+        ("1e5", "1e-5"),
+        ("👩", "👩\u200d🔬"),
+        ("🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f", "🏴"),
+        ("🇫🇷", "🇩🇪"),
+        ("café", "cafe"),
+        ("नई", "नइ"),
+        ("√2", "2"),
+        ("12 345", "12345"),
+    ],
+)
+def test_what_folding_must_keep_apart_stays_apart(one: str, other: str) -> None:
+    assert keys(one) != keys(other)
+
+
+KOREAN = [
+    ("서울", "수도는 서울입니다."),
+    ("서울", "서울은 수도이다"),
+    ("서울", "서울에서는"),
+    ("서울", "정답은 '서울'이에요"),
+    ("도쿄", "수도는 도쿄이다"),
+    ("도쿄", "도쿄예요"),
+    ("하와이", "하와이다"),
+    ("고양이", "고양이는"),
+    ("고양이", "고양이입니다"),
+    ("고양이", "고양이"),
+    ("강아지", "강아지만"),
+    ("은행", "은행으로"),
+    ("이름", "이름을"),
+    ("금", "금입니다"),
+    ("물", "물은 H2O"),
+    ("제주도", "제주도에"),
+    ("몬테네그로", "몬테네그로에서"),
+    ("캐나다", "캐나다였습니다"),
+    ("2024년", "2024년에"),
+    ("42", "42입니다"),
+    ("BTS", "BTS는"),
+]
+
+
+@pytest.mark.parametrize(("noun", "sentence"), KOREAN)
+def test_a_korean_noun_is_found_before_its_particle_and_shown_as_written(noun: str, sentence: str) -> None:
+    words = split_words(sentence)
+    at = find(keys(noun), words.keys)
+    assert words.as_written(at, len(keys(noun))) == noun
+
+
+@pytest.mark.parametrize(
+    ("part", "whole"),
+    [
+        ("은", "은행"),
+        ("국", "국가"),
+        ("화", "화가"),
+        ("한국", "한국어"),
+        ("서", "서울"),
+        ("회", "회의"),
+        ("지", "지도"),
+        ("대", "대만"),
+        ("김치", "김치찌개"),
+        ("하", "합니다"),
+    ],
+)
+def test_a_part_of_a_korean_word_is_no_word(part: str, whole: str) -> None:
+    assert find(keys(part), keys(whole)) == -1
+
+
+UNSPACED = [
+    ("北京", "中国的首都是北京。"),
+    ("東京", "日本の首都は東京です"),
+    ("トヨタ", "ﾄﾖﾀ自動車"),
+    ("ลาก่อน", "ผมพูดว่าลาก่อนครับ"),
+    ("ວຽງຈັນ", "ນະຄອນຫຼວງແມ່ນວຽງຈັນ"),
+    ("ភ្នំពេញ", "រាជធានីគឺភ្នំពេញ។"),
+    ("ရန်ကုန်", "မြို့တော်ရန်ကုန်ဖြစ်သည်"),
+    ("Python", "我用Python写代码"),
+]
+
+
+@pytest.mark.parametrize(("reference", "sentence"), UNSPACED)
+def test_a_reference_is_found_inside_a_sentence_without_spaces(reference: str, sentence: str) -> None:
+    words = split_words(sentence)
+    at = find(keys(reference), words.keys)
+    assert keys(words.as_written(at, len(keys(reference)))) == keys(reference)
 
 
 def test_a_stretch_of_words_is_shown_as_it_was_written() -> None:

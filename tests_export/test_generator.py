@@ -21,6 +21,7 @@ import pytest
 from smile_lite_export import generator_source as generator
 from smile_lite_export import llama_source
 from smile_lite_export.generator import Exported, export_generator
+
 from smile_lite.chat.gguf_manifest import (
     DEFAULT_GENERATOR,
     QUANTS,
@@ -31,7 +32,6 @@ from smile_lite.chat.gguf_manifest import (
     quant_of_type,
     to_toml,
 )
-
 from smile_lite.errors import (
     ExtraMissing,
     ModelError,

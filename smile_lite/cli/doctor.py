@@ -33,7 +33,7 @@ def command(as_json: bool) -> None:
 
 
 def _machine() -> dict[str, Any]:
-    from smile_lite.machine import cpu_features, cpu_name
+    from smile_lite.machine import cpu_features, cpu_name, recommended_precision
     from smile_lite.session import available_cpus, cgroup_quota, thread_count
 
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
@@ -41,6 +41,7 @@ def _machine() -> dict[str, Any]:
         "processor": cpu_name(),
         "architecture": platform.machine(),
         "features": cpu_features(),
+        "recommended_precision": recommended_precision(),
         "cpus": os.cpu_count(),
         "affinity": affinity,
         "cgroup_quota": cgroup_quota(),
@@ -113,7 +114,8 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     quota = "none" if machine["cgroup_quota"] is None else f"{machine['cgroup_quota']:g} CPUs"
     features = "unknown" if machine["features"] is None else ", ".join(machine["features"]) or "none of note"
     lines = [
-        f"processor    {machine['processor']} ({machine['architecture']}); {features}",
+        (f"processor    {machine['processor']} ({machine['architecture']}); {features}; "
+        f"recommended: --precision {machine['recommended_precision']}"),
         (f"CPUs         {machine['usable_cpus']} usable (of {machine['cpus']}; affinity {machine['affinity']}, "
         f"cgroup quota {quota}); {machine['threads']} threads"),
         "versions     " + ", ".join(f"{name} {version or '-'}" for name, version in facts["versions"].items()),

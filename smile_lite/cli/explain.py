@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from smile_lite.rows import Row
 
 
+_TRUNCATED = "the semantic part saw the beginning of the prediction only (--long window)"
 _EXACT = {  # what 0 and more than 0 mean
     "contain": ("the reference does not stand in the prediction", "the reference stands in the prediction"),
     "strict": ("the prediction is not the reference", "the prediction is the reference"),
@@ -76,6 +77,7 @@ def _pair(row: Row, pair: PairScore) -> dict[str, Any]:
 
 
 def _lines(smile: Smile, row: Row, score: RowScore, pairs: list[PairScore]) -> list[str]:
+    from smile_lite.guards import FLAGS
     from smile_lite.report import plain
 
     lines = [f"question     {plain(row.question or '-')}", f"prediction   {plain(row.prediction or '-')}"]
@@ -99,7 +101,10 @@ def _lines(smile: Smile, row: Row, score: RowScore, pairs: list[PairScore]) -> l
     else:
         reason = f" ({score.reason})" if score.reason else ""
         lines.append(f"score {score.score:.4f}{reason}, bin {score.bin} of 0..5")
-        relation = "at or above" if score.verdict == "correct" else "under"
-        lines.append(f"{score.verdict}: {relation} {smile.rule.threshold:.4f} ({smile.rule.kind})")
+        relation = "at or above" if score.score >= smile.rule.threshold else "under"
+        decided = "" if score.verdict == smile.rule(score.score) else ", turned round by the flags"
+        lines.append(f"{score.verdict}: {relation} {smile.rule.threshold:.4f} ({smile.rule.kind}){decided}")
+    for name in score.flags:
+        lines.append(f"flag {name}: {FLAGS[name].meaning if name in FLAGS else _TRUNCATED}")
     lines.append(score.signature)
     return lines

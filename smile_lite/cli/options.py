@@ -66,6 +66,13 @@ metric_options = _apply(
                      help="Exact match: the reference stands in the prediction, or is all of it."),
         click.option("--on-empty", type=click.Choice(["zero", "null", "error"]), default="zero", show_default=True,
                      help="What an empty prediction is worth."),
+        click.option("--markup/--no-markup", default=True, show_default=True,
+                     help="Grade the answer inside reasoning tags, Markdown and LaTeX, or the text as it is."),
+        click.option("--reasoning-tag", "reasoning_tags", multiple=True, metavar="NAME",
+                     help="Elements that hold reasoning, in place of think and its like; may be repeated."),
+        click.option("--long", type=click.Choice(["truncate", "window"]), default="truncate", show_default=True,
+                     help="A prediction longer than the encoder reads: its beginning, or all of it in pieces."),
+        click.option("--guards", is_flag=True, help="Let the flags of a row decide its verdict."),
         click.option("--verdict", type=click.Choice(["calibrated", "paper"]),
                      help="Default: calibrated where the model has a calibration, else paper."),
         click.option("--threshold", type=SHARE, help="Verdict at a threshold of your own."),
@@ -99,11 +106,14 @@ def load_smile(
     batch_size: int | None,
     offline: bool,
     prepared: PreparedSet | None = None,
+    reasoning_tags: tuple[str, ...] = (),
     **settings: Any,
 ) -> Smile:
     """The metric that the options describe, with the vectors of a prepared set looked up."""
     from smile_lite.metric import Smile
 
+    if reasoning_tags:
+        settings["reasoning_tags"] = reasoning_tags
     return Smile.from_pretrained(
         model,
         precision=precision,

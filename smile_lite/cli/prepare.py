@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from smile_lite.cli.options import field_map, notify, offline_option
-from smile_lite.errors import UsageError
-from smile_lite.rows import FORMATS, ReadOptions, read_rows
+from smile_lite.errors import ModelUnavailable, UsageError
+from smile_lite.rows import FORMATS, ReadOptions, part_of, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,7 +120,7 @@ def command(
     merged = [open_prepared(one) for one in shards]
     generator = load_generator(generator_name, settings, notify)
     encoders = _encoders(models or ("minilm",), precision, threads, offline)
-    with _progress() as progress:
+    with _kept(target), _progress() as progress:
         made = prepare(
             rows,
             target,
@@ -135,6 +135,17 @@ def command(
         )
     _report(made)
     click.echo(str(target))
+
+
+@contextmanager
+def _kept(target: Path) -> Iterator[None]:
+    """Where a run is stopped, by whoever, say that its rows are not lost."""
+    try:
+        yield
+    except (ModelUnavailable, KeyboardInterrupt):
+        if part_of(target).is_dir():
+            notify("what was made is kept: go on with --resume")
+        raise
 
 
 def _target(set_file: str, output: str | None) -> Path:

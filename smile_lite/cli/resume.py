@@ -40,6 +40,7 @@ def take_over(output: str, rows: Iterator[Row], smile: Smile, summary: Summary) 
                 raise UsageError(f"{part} holds more rows than the input: it was made from another; remove it")
             _compare(row, written, smile, f"{part}, line {number}")
             known: dict[str, Any] = {name: written.get(name) for name in RowScore.__slots__}
+            known["flags"] = tuple(written.get("flags", ()))
             summary.add(RowScore(**known))
             size += len(line)
     return size
