@@ -30,7 +30,9 @@ def main() -> None:
             for name in ("nq301_unique", "smile_human225")
             for word in ("--report", str(arguments.data / f"{name}.jsonl"))
         ]
-        run("benchmarks.quality.threshold", "--fit", str(arguments.data / "evouna_nq_tune.jsonl"), *reports, *write)
+        tune = str(arguments.data / "evouna_nq_tune.jsonl")
+        run("benchmarks.quality.threshold", "--fit", tune, *reports, *write)
+        run("benchmarks.quality.guards", "--tune", tune, "--report", str(rows), *write)
 
 
 def run(module: str, *words: str) -> None:
