@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,18 +36,21 @@ _opening = threading.Lock()
 
 
 def thread_count(requested: int | None = None) -> int:
-    """Threads to compute with: `requested`, else SMILE_LITE_THREADS, else as many CPUs as this process may use.
+    """Threads to compute with: `requested`, else SMILE_LITE_THREADS, else as many CPUs as this process may use, and
+    no more than OMP_NUM_THREADS (which Ray, joblib and Slurm set to a worker's share; onnxruntime does not read it).
 
     Raises UsageError for what is no positive whole number.
     """
     if requested is None:
         stated = os.environ.get("SMILE_LITE_THREADS", "").strip()
         if not stated:
-            return available_cpus()
+            share = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+            usable = available_cpus()
+            return min(usable, int(share)) if share.isdecimal() and len(share) < 5 and int(share) else usable
         if not stated.isdecimal() or len(stated) > 4 or int(stated) < 1:
             raise UsageError(f"SMILE_LITE_THREADS must be a positive whole number under 10000, not {stated[:20]!r}")
         return int(stated)
-    if not isinstance(requested, int) or not 0 < requested < 10_000:
+    if not isinstance(requested, int) or isinstance(requested, bool) or not 0 < requested < 10_000:
         raise UsageError(f"the number of threads is a whole number from 1 to 9999, not {requested!r}")
     return requested
 
@@ -133,7 +138,10 @@ def open_session(graph: Path, threads: int) -> InferenceSession:
 
 def new_session(graph: Path | bytes, threads: int | None = None) -> Any:
     """A session of its own, for a graph that is run once and dropped. Raises as `open_session` does."""
-    import onnxruntime
+    # Since 1.29 it sends what it does to its makers, and writes a device id, unless told not to; who set it decides.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    with _without_discovery_warnings():
+        import onnxruntime
 
     threads = thread_count() if threads is None else threads
     name = "a graph in memory" if isinstance(graph, bytes) else str(graph)
@@ -153,6 +161,31 @@ def new_session(graph: Path | bytes, threads: int | None = None) -> Any:
         )
     except Exception as error:  # onnxruntime's errors share no base class but Exception
         raise ModelIntegrityError(f"onnxruntime cannot load {name}: {str(error).splitlines()[0]}") from error
+
+
+@contextlib.contextmanager
+def _without_discovery_warnings() -> Iterator[None]:
+    """The first import of onnxruntime looks for GPUs and NPUs, and warns on standard error of virtual ones; no setting
+    of its own is heard so early (its issue 27092). Whatever else is written meanwhile comes out afterwards.
+    """
+    if "onnxruntime" in sys.modules or not hasattr(os, "memfd_create"):
+        yield
+        return
+    try:
+        kept, aside = os.dup(2), os.memfd_create("stderr")
+    except OSError:  # standard error is closed: there is nobody to warn
+        yield
+        return
+    os.dup2(aside, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.lseek(aside, 0, os.SEEK_SET)
+        with os.fdopen(aside, "rb") as written, os.fdopen(kept, "wb", buffering=0) as stderr:
+            told = [line for line in written if b"device_discovery.cc" not in line]
+            with contextlib.suppress(OSError):
+                stderr.write(b"".join(told))
 
 
 def _forget_sessions() -> None:

@@ -25,7 +25,7 @@ ARTICLES = ("a", "an", "the", "The")
 
 
 class BruteForce:
-    """SMILE as its equations read. It shares with the product the rules of words and markup and the encoder, no more."""
+    """SMILE as its equations read. It shares with the product words, markup and encoder, nothing else."""
 
     def __init__(self, encoder: OnnxEncoder) -> None:
         self._encoder = encoder

@@ -133,7 +133,7 @@ def test_other_formats_hold_the_same_rows(run: Runner) -> None:
     rows = json.loads(run("score", "-", "--format", "json", stdin=TWO).out)
     assert [row["id"] for row in rows] == ["a", "b"]
     cells = list(csv.DictReader(io.StringIO(run("score", "-", "--format", "csv", stdin=hostile).out)))
-    assert [cell["prediction"] for cell in cells] == ['\'=HYPERLINK("x")', "'-5"]
+    assert [cell["prediction"] for cell in cells] == ['\'=HYPERLINK("x")', "-5"]
     table = run("score", "-", "--format", "table", stdin=TWO, env={"COLUMNS": "80"}).out
     assert table.splitlines()[0].split()[:2] == ["id", "score"]
     assert "\x1b" not in table

@@ -60,6 +60,8 @@ def test_usable_cpus_are_the_smaller_of_affinity_and_quota(
 
 def test_threads_are_asked_for_by_argument_then_environment_then_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "available_cpus", lambda: 7)
+    for name in ("SMILE_LITE_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
     assert thread_count() == 7
     monkeypatch.setenv("SMILE_LITE_THREADS", "3")
     assert thread_count() == 3

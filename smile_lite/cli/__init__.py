@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
@@ -90,7 +91,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except (click.exceptions.Abort, KeyboardInterrupt):
         _fail("interrupted", _INTERRUPTED)
     except click.ClickException as error:
-        error.show()
+        told = io.StringIO()
+        error.show(told)
+        with contextlib.suppress(OSError):
+            print("\n".join(map(_shown, told.getvalue().rstrip("\n").split("\n"))), file=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:  # who reads our output has had enough, as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -131,7 +135,11 @@ def _recoded(word: str) -> str:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    shown = "".join(char if char.isprintable() or char == "\n" else f"\\x{ord(char):02x}" for char in message)
     with contextlib.suppress(OSError):
-        print(f"smile-lite: {shown}", file=sys.stderr)
+        print(f"smile-lite: {_shown(message)}", file=sys.stderr)
     sys.exit(code)
+
+
+def _shown(message: str) -> str:
+    """The message on one line, harmless to a terminal: what cannot be printed comes as an escape."""
+    return "".join(char if char.isprintable() else char.encode("unicode-escape").decode() for char in message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import IO, TYPE_CHECKING, Any
 
 from smile_lite.rows import json_line
@@ -60,21 +61,28 @@ def _write_csv(out: IO[str], scored: Iterator[tuple[Row, RowScore]]) -> None:
 
     rows = [output_row(row, score) for row, score in scored]
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    table = csv.writer(out, lineterminator="\n")
+    # All text is quoted: a bare line end or semicolon would begin a new cell for some spreadsheets.
+    table = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     table.writerow([_safe_cell(name) for name in columns])
     for row in rows:
         table.writerow([_safe_cell(row.get(name)) for name in columns])
 
 
+_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*([eE][+-]?\d+)?\s*%?")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
 def _safe_cell(value: Any) -> Any:
     """Lists and objects are JSON; text that a spreadsheet would run as a formula gets an apostrophe in front
-    (OWASP).
+    (OWASP); a number stays one.
     """
     if isinstance(value, (list, dict)):
-        return json.dumps(value, ensure_ascii=False)
+        value = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, str):
         return value
-    return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+    value = _SURROGATE.sub("\ufffd", value)
+    return f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value
 
 
 def _write_table(out: IO[str], scored: Iterator[tuple[Row, RowScore]]) -> None:
@@ -87,7 +95,7 @@ def _write_table(out: IO[str], scored: Iterator[tuple[Row, RowScore]]) -> None:
         (row.references[score.best_reference or 0] if row.references else "", row.prediction or "")
         for row, score in rows
     ]
-    width = max(80, get_terminal_size((120, 40)).columns)
+    width = get_terminal_size((120, 40)).columns
     out.write(format_table([score for _, score in rows], inputs=inputs, width=width) + "\n")
 
 

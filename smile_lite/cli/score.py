@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
@@ -141,6 +142,10 @@ def _refuse_nonsense(
         raise UsageError("--summary needs a file's name: standard output is for the rows")
     if output is not None and summary_file is not None and Path(output).resolve() == Path(summary_file).resolve():
         raise UsageError(f"-o and --summary both name {output}")
+    for written in filter(None, (output, summary_file)):
+        for read in filter(None, (input_file, predictions_file)):
+            if Path(written).is_file() and Path(read).is_file() and Path(written).samefile(read):
+                raise UsageError(f"{written} is read, and would be written over: give the output another name")
     if resume and (output in (None, "-") or style != "jsonl"):
         raise UsageError("--resume needs -o FILE and --format jsonl: it goes on from FILE.part")
 
@@ -221,7 +226,8 @@ class _Progress:
 
     def __init__(self, input_file: str) -> None:
         path = Path(input_file)
-        self._size = path.stat().st_size if sys.stderr.isatty() and path.is_file() else 0
+        shown = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self._size = path.stat().st_size if shown and path.is_file() else 0
         self._before = 0
         self._bar: Any = None
 

@@ -4,13 +4,15 @@ letters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from smile_lite.errors import InputError, UsageError
 from smile_lite.rows.fields import FieldMap, Row, row_from_mapping
 
 __all__ = ["rows_from_columns"]
+
+_NO_LIST = (bytes, bytearray, Mapping, Set)  # iterable, and yet no list of texts in an order
 
 
 def rows_from_columns(
@@ -35,7 +37,7 @@ def rows_from_columns(
     if synthetic is not None:
         columns["synthetic"] = [_whole(synthetic)] if single else _listed("synthetic", synthetic)
     if ids is not None:
-        columns["id"] = [ids] if isinstance(ids, (str, int)) else _listed("ids", ids)
+        columns["id"] = [ids] if single and not isinstance(ids, Iterable) else _listed("ids", ids)
     count = len(columns["prediction"])
     for name, values in columns.items():
         if len(values) != count:
@@ -59,23 +61,27 @@ def _row(raw: dict[str, Any], fields: FieldMap, position: int) -> Row:
 def _listed(name: str, values: object) -> list[Any]:
     if isinstance(values, str):
         return [values]
-    if not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
-        raise UsageError(f"{name} must be text or a list of texts, not {type(values).__name__}")
+    if not isinstance(values, Iterable) or isinstance(values, _NO_LIST) or getattr(values, "ndim", 1) != 1:
+        kind = type(values).__name__ if getattr(values, "ndim", 1) == 1 else f"{values.ndim}-dimensional"  # type: ignore[attr-defined]
+        raise UsageError(f"{name} must be text or a list of texts, not {kind}")
     return list(values)
 
 
 def _whole(value: Any) -> Any:
     """The references of a single row: text, or several of them."""
-    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
+    return value if isinstance(value, (str, *_NO_LIST)) or not isinstance(value, Iterable) else list(value)
 
 
 def _plain(value: Any) -> Any:
-    """Missing values of data frames (NaN) are null; tuples and arrays of texts are lists."""
-    if isinstance(value, float) and value != value:
+    """Missing values of data frames (NaN, NA, NaT) are null; tuples and arrays of texts are lists."""
+    if type(value).__name__ in ("NAType", "NaTType"):
         return None
-    if isinstance(value, str) or not isinstance(value, Iterable) or isinstance(value, dict):
-        return value.item() if hasattr(value, "item") else value
-    return [_plain(item) for item in value]
+    if isinstance(value, (str, *_NO_LIST)):
+        return value
+    if isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0:
+        return [_plain(item) for item in value]
+    plain = value.item() if hasattr(value, "item") else value
+    return None if isinstance(plain, float) and plain != plain else plain
 
 
 def _refuse_duplicates(rows: Iterable[Row]) -> None:

@@ -136,8 +136,10 @@ class FieldMap:
             column = self._overrides[name]
             return (column,) if column in names else ()
         free = names - set(self._overrides.values())
-        found = [alias for alias in FIELD_ALIASES[name] if alias in free]
-        if found and (name == "id" or found[0] == FIELD_ALIASES[name][0]):
+        spelt = {str(one).strip().lower().replace(" ", "_"): one for one in sorted(free, key=str, reverse=True)}
+        spelt |= {one: one for one in free}  # a name just as it is documented goes first
+        found = [spelt[alias] for alias in FIELD_ALIASES[name] if alias in spelt]
+        if found and (name == "id" or found[0] == spelt.get(FIELD_ALIASES[name][0])):
             return (found[0],)
         return tuple(found)
 
@@ -218,7 +220,7 @@ def row_from_mapping(
         raise wrong("id", "a string or an integer", identity)
     human = value("human")
     if human is not None and (not isinstance(human, (int, float)) or abs(human) > _LARGEST_LABEL):
-        raise wrong("human", "a number", human)
+        raise wrong("human", f"a number within {_LARGEST_LABEL:,.0f}", human)
     references, synthetic, prediction = texts("references"), texts("synthetic") or [], text("prediction")
     count = len(references or ())
     if isinstance(value("synthetic"), str):
@@ -254,7 +256,7 @@ def _missing(references: list[str | None] | None, prediction: str | None, requir
 
 
 def _describe(value: object) -> str:
-    kinds = {bool: "a boolean", int: "a number", float: "a number", dict: "an object", list: "a list"}
+    kinds = {str: "text", bool: "a boolean", int: "a number", float: "a number", dict: "an object", list: "a list"}
     shown = repr(value)
     hint = "; write numbers as text, in quotes" if type(value) in (int, float) else ""
     return f"{kinds.get(type(value), type(value).__name__)} ({shown[:40]}{'...' if len(shown) > 40 else ''}){hint}"

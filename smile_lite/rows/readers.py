@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from smile_lite.errors import InputError, UsageError
 from smile_lite.rows.fields import BadRow, FieldMap, Row, row_from_mapping
-from smile_lite.rows.formats import READERS, Content, Source
+from smile_lite.rows.formats import READERS
+from smile_lite.rows.source import Source, is_packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from smile_lite.rows.source import Content
 
 __all__ = ["FORMATS", "ReadOptions", "display_name", "has_known_ending", "read_rows"]
 
@@ -25,6 +30,10 @@ _ENDINGS = {
     ".pq": "parquet",
 }
 FORMATS = tuple(dict.fromkeys(_ENDINGS.values()))
+_REMEDIES = {
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods", ".numbers"), "a workbook is not read: save it as CSV"),
+    **dict.fromkeys((".zip", ".tar", ".bz2", ".xz", ".zst", ".7z"), "an archive is not read: unpack it"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +55,7 @@ def read_rows(
 
     Raises InputError with file, line and field for whatever is wrong in it: missing, empty, not in its encoding, a
     broken line, a field of the wrong type, an id twice. With `skip_bad_rows` a bad row is yielded unscorable
-    (`reason` "bad_row", the message in `extra["error"]`).
+    (`reason` "bad_row", the message in `extra["error"]`). A name that ends in .gz is that of a file packed with gzip.
     """
     options = options or ReadOptions()
     name, kind = display_name(path), _format_of(path, options)
@@ -56,7 +65,7 @@ def read_rows(
     number = 0
     try:
         for number, content in enumerate(READERS[kind](source), start=1):
-            row = _to_row(content, number, options)
+            row = _to_row(content, number, options, name, unit)
             if row.id is not None and not options.allow_duplicate_ids:
                 _refuse_twice(row, seen, unit)
             yield row
@@ -73,31 +82,40 @@ def display_name(path: str | Path) -> str:
 
 def has_known_ending(path: str | Path) -> bool:
     """Whether a file's ending tells its format."""
-    return Path(path).suffix.lower() in _ENDINGS
+    return _ending(path) in _ENDINGS
+
+
+def _ending(path: str | Path) -> str:
+    """The ending that tells the format: the one before .gz."""
+    name = Path(path)
+    return (name.with_suffix("") if is_packed(name) else name).suffix.lower()
 
 
 def _format_of(path: str | Path, options: ReadOptions) -> str:
-    kind = options.format or ("jsonl" if str(path) == "-" else _ENDINGS.get(Path(path).suffix.lower()))
+    kind = options.format or ("jsonl" if str(path) == "-" else _ENDINGS.get(_ending(path)))
     if kind is None:
-        raise InputError(
-            f"its ending does not tell the format: choose with --input-format {'|'.join(FORMATS)}", file=str(path)
-        )
+        if not os.path.lexists(path):
+            raise InputError("there is no such file", file=str(path))
+        if Path(path).is_dir():
+            raise InputError("it is a folder: name a file in it", file=str(path))
+        remedy = _REMEDIES.get(Path(path).suffix.lower(), f"choose with --input-format {'|'.join(FORMATS)}")
+        raise InputError(f"its ending does not tell the format: {remedy}", file=str(path))
     if kind not in FORMATS:
         raise UsageError(f"no input format is called {kind!r}; the formats are {', '.join(FORMATS)}")
     return kind
 
 
-def _to_row(content: Content, number: int, options: ReadOptions) -> Row:
+def _to_row(content: Content, number: int, options: ReadOptions, name: str, unit: str) -> Row:
     if isinstance(content, BadRow):
         return content.as_row()
     line, raw = content
     try:
         if isinstance(raw, dict):
             return row_from_mapping(raw, options.fields, number=number, line=line, required=options.required)
-        raise InputError(f"a row must be a JSON object, not {repr(raw)[:60]}", line=line)
+        raise InputError(f"a row must be a JSON object, not {json.dumps(raw, ensure_ascii=False)[:60]}", line=line)
     except InputError as error:
         if options.skip_bad_rows:
-            return BadRow(line, error, _id_of(raw, options.fields)).as_row()
+            return BadRow(line, error.at(file=name, unit=unit), _id_of(raw, options.fields)).as_row()
         raise
 
 
