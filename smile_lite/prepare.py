@@ -181,8 +181,9 @@ class _Run:
 
     def make_rows(self, generator: Generator | None, ready: Mapping[int, str] | None) -> None:
         """rows.jsonl, a line as soon as it is known."""
-        with (self.part / "rows.jsonl").open("a+", encoding="utf-8", newline="\n") as out:
-            finished, size = finished_lines(out)
+        path = self.part / "rows.jsonl"
+        finished, size = finished_lines(path)
+        with path.open("a", encoding="utf-8", newline="\n") as out:
             out.truncate(size)
             self._progress.rows(len(self._rows), len(finished))
             rest = self._rows[len(finished) :]

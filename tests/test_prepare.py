@@ -154,8 +154,8 @@ def test_a_run_stopped_at_any_row_goes_on_to_the_same_bytes(after: int, rows: li
         prepare(
             rows, tmp_path / "p", generator=FakeGenerator(), encoders=[FakeEncoder()], progress=Stopping(rows=after)
         )
-    with (tmp_path / "p.part" / "rows.jsonl").open("a") as part:
-        part.write('{"row": 99, "half a li')  # as a killed process may leave it
+    with (tmp_path / "p.part" / "rows.jsonl").open("ab") as part:
+        part.write('{"row": 99, "half a li\u6771'.encode()[:-1])  # as a killed process may leave it
     generator = FakeGenerator()
     again = prepare(rows, tmp_path / "p", generator=generator, encoders=[FakeEncoder()], resume=True)
     assert content(again.folder) == content(whole.folder)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +17,16 @@ if TYPE_CHECKING:
     from smile_lite.metric import Smile
     from smile_lite.prepared import PreparedSet
 
-__all__ = ["SHARE", "field_map", "load_smile", "metric_options", "model_options", "notify", "offline_option"]
+__all__ = [
+    "SHARE",
+    "field_map",
+    "load_smile",
+    "metric_options",
+    "model_options",
+    "notify",
+    "offline_option",
+    "wants_bar",
+]
 
 
 class _Share(click.FloatRange):
@@ -91,6 +102,11 @@ def field_map(pairs: Iterable[str]) -> FieldMap:
             raise UsageError(f"--field {name} is given twice")
         fields[name] = column
     return FieldMap(fields)
+
+
+def wants_bar() -> bool:
+    """Whether standard error is a terminal that takes a moving line."""
+    return sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def notify(message: str) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -104,6 +102,7 @@ def command(
     )
     shard = _shard(shard_text)
     rows = list(read_rows(set_file, options))
+    from smile_lite.cli.progress import told_progress
     from smile_lite.generate.known import Settings, load_generator
     from smile_lite.prepare import prepare
     from smile_lite.prepared import open_prepared
@@ -120,7 +119,7 @@ def command(
     merged = [open_prepared(one) for one in shards]
     generator = load_generator(generator_name, settings, notify)
     encoders = _encoders(models or ("minilm",), precision, threads, offline)
-    with _kept(target), _progress() as progress:
+    with _kept(target), told_progress() as progress:
         made = prepare(
             rows,
             target,
@@ -182,53 +181,3 @@ def _report(made: PreparedSet) -> None:
     told = ", ".join(f"{name} {count}" for name, count in counts.items() if count)
     notify(f"{len(made.rows)} rows, {total} references: {told or 'no synthetic answers'}")
     notify(f"in signatures: syn:{made.synthetic_name}")
-
-
-@contextmanager
-def _progress() -> Iterator[Any]:
-    """A bar with rows per second and the time left on a terminal; nothing elsewhere."""
-    from smile_lite.prepare import Progress
-
-    if not sys.stderr.isatty():
-        yield Progress()
-        return
-
-    class Bar(Progress):
-        bar: Any = None
-
-        def rows(self, total: int, done: int) -> None:
-            self._open(total, "rows", done)
-
-        def row_done(self) -> None:
-            self._more(1)
-
-        def vectors(self, encoder: str, total: int) -> None:
-            self._open(total, f"vectors of {encoder}", 0)
-
-        def texts_done(self, count: int) -> None:
-            self._more(count)
-
-        def close(self) -> None:
-            if self.bar is not None:
-                self.bar.render_finish()
-                self.bar = None
-
-        def _open(self, total: int, label: str, done: int) -> None:
-            self.close()
-            self.started, self.before = time.monotonic(), done
-            self.bar = click.progressbar(length=total, label=label, file=sys.stderr, item_show_func=self._rate)
-            self.bar.render_progress()
-            self.bar.update(done)
-
-        def _more(self, count: int) -> None:
-            self.bar.update(count, self.bar.pos + count)
-
-        def _rate(self, position: int | None) -> str | None:
-            seconds = time.monotonic() - self.started
-            return f"{(position - self.before) / seconds:.1f}/s" if position and seconds > 0 else None
-
-    bar = Bar()
-    try:
-        yield bar
-    finally:
-        bar.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from smile_lite.cli.options import SHARE, field_map, load_smile, metric_options, model_options, notify
+from smile_lite.cli.options import SHARE, field_map, load_smile, metric_options, model_options, notify, wants_bar
 from smile_lite.cli.output import STYLES, WRITERS
 from smile_lite.errors import GateFailed, InputError, UsageError
 from smile_lite.rows import (
@@ -226,8 +225,7 @@ class _Progress:
 
     def __init__(self, input_file: str) -> None:
         path = Path(input_file)
-        shown = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        self._size = path.stat().st_size if shown and path.is_file() else 0
+        self._size = path.stat().st_size if wants_bar() and path.is_file() else 0
         self._before = 0
         self._bar: Any = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from smile_lite.errors import UsageError
 from smile_lite.generate.synthesis import Item, Synthetic, synthesise
@@ -86,11 +86,14 @@ def merged_lines(merge: Sequence[PreparedSet], key: Mapping[str, Any], rows: Seq
     return found
 
 
-def finished_lines(stream: IO[str]) -> tuple[list[str], int]:
-    """The whole lines of an earlier run, and their size in bytes."""
-    stream.seek(0)
-    lines = [line for line in stream if line.endswith("\n")]
-    return lines, sum(len(line.encode("utf-8")) for line in lines)
+def finished_lines(path: Path) -> tuple[list[str], int]:
+    """The whole lines that an earlier run wrote, and their size in bytes; what it was stopped in is left out."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return [], 0
+    size = content.rfind(b"\n") + 1
+    return [f"{line}\n" for line in content[:size].decode("utf-8").split("\n")[:-1]], size
 
 
 def read_lines(path: Path) -> list[str]:
