@@ -12,7 +12,7 @@ LLAMA := -DGGML_NATIVE=OFF -DGGML_AVX=ON -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16
 # Set up the runtime (no torch), make synthetic answers (with the default generator where llama.cpp is installed, else
 # with the template) and grade a real sample with the default model.
 demo: $(VENV)/.demo
-	@$(BIN)/smile-lite prepare smile_lite/sample.jsonl -o build/sample.prepared --force
+	@$(BIN)/smile-lite prepare smile_lite/sample.jsonl -o build/sample.prepared --generator auto --force
 	@$(BIN)/smile-lite score smile_lite/sample.jsonl --prepared build/sample.prepared --format table
 
 test: $(VENV)/.dev

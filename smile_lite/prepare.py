@@ -23,6 +23,7 @@ from smile_lite.prepared.vectors import encoder_key, vectors_name, write_vectors
 from smile_lite.reading import Reading
 from smile_lite.rows import atomic_text_writer, part_of
 from smile_lite.rows.writers import claim
+from smile_lite.signature import FALLBACK
 from smile_lite.tasks import reference_side
 from smile_lite.text import WORDS_VERSION
 
@@ -249,7 +250,7 @@ def _chosen(rows: Sequence[Row], limit: int | None, shard: Shard | None) -> list
 def _synthetic_name(generator: str, how: Mapping[str, int]) -> str:
     asked = how["first"] + how["retry"] + how["fallback"]
     if not asked:
-        return "given" if how["given"] else NO_SYNTHETIC
+        return "given" if how["given"] else FALLBACK
     name = f"{generator}/fallback{how['fallback'] / asked:.3g}" if how["fallback"] else generator
     return f"given+{name}" if how["given"] else name
 

@@ -41,7 +41,8 @@ def test_a_pair_s_logits_do_not_depend_on_the_other_pairs(tmp_path: Path, home: 
     scorer = OnnxPairScorer.from_pretrained(folder, precision=precision, threads=1)
     exact = OnnxPairScorer.from_pretrained(folder, threads=1).score(PAIRS)
     whole = scorer.score(PAIRS * 5)
-    assert np.abs(whole[:4] - exact).max() < 0.2
+    seven_bits = scorer.precision.endswith("-a7")  # activations on processors whose integer products saturate
+    assert np.abs(whole[:4] - exact).max() < (0.4 if seven_bits else 0.2)
     alone = np.vstack([scorer.score([pair]) for pair in PAIRS])
     assert np.abs(whole[:4] - alone).max() <= 1e-6
     assert scorer.score([]).shape == (0, 3)

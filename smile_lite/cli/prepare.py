@@ -23,15 +23,10 @@ if TYPE_CHECKING:
 @click.command("prepare")
 @click.argument("set_file", metavar="SET")
 @click.option("-o", "--output", metavar="FOLDER", help="Default: SET with the ending .prepared.")
-@click.option(
-    "--generator",
-    "generator_name",
-    default="auto",
-    show_default=True,
-    metavar="NAME",
-    help="A generator's name, manifest (.toml) or .gguf file; template, openai, none; auto: the default model "
-    "where llama.cpp is installed, else the template.",
-)
+@click.option("--generator", "generator_name", default="none", show_default=True, metavar="NAME",
+              help="What writes synthetic answers: a generator's name, manifest (.toml) or .gguf file; template; "
+                   "openai; auto: the default model where llama.cpp is installed, else the template; "
+                   "none.")  # fmt: skip
 @click.option("--quant", help="Which file of the generator's manifest.")
 @click.option("--generator-model", metavar="NAME", help="With openai: what the server calls its model.")
 @click.option("--base-url", metavar="URL", help="With openai: the server, up to /v1. Default: OPENAI_BASE_URL.")
@@ -87,7 +82,8 @@ def command(
     allow_duplicate_ids: bool,
     offline: bool,
 ) -> None:
-    """Make the synthetic answers of SET and the vectors of its references, once for every system graded on it.
+    """Compute the vectors of SET's references, and with --generator make its synthetic answers, once for every system
+    that is graded on it.
 
     SET has questions and references; predictions are not looked at. `smile-lite score PREDICTIONS --prepared FOLDER`
     then encodes nothing but predictions.
