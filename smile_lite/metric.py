@@ -5,23 +5,24 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast
 
 from smile_lite import __version__
 from smile_lite.encoder import Encoder, OnnxEncoder
 from smile_lite.errors import InputError, UsageError
+from smile_lite.gradable import Gradable, RowReader
 from smile_lite.guards import FLAGS, GUARDS_VERSION, decide, row_flags
 from smile_lite.health import check_golden
 from smile_lite.lemmas import noun_lemma
 from smile_lite.pairwise import measure
-from smile_lite.plan import RowTask, build_plan
+from smile_lite.plan import build_plan
 from smile_lite.reading import Reading
 from smile_lite.report import Report, RowScore
 from smile_lite.rows import Row, rows_from_columns
 from smile_lite.scoring import bin_index, combine, harmonic_mean, lexical, segmented_max
 from smile_lite.signature import FALLBACK, Signature, short
-from smile_lite.tasks import PROFILES, Exact, Profile, paper_task, published_task, reference_words
-from smile_lite.text import DEFAULT_TAGS, Words, published_words, sentence, split_words
+from smile_lite.tasks import profile_named
+from smile_lite.text import DEFAULT_TAGS, sentence
 from smile_lite.verdict import VerdictRule, verdict_rule
 
 if TYPE_CHECKING:
@@ -53,19 +54,6 @@ class PairScore:
     exact: float
     ngram_similarity: float
     best_ngram: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """A row that can be scored, as it is read, with the words that were taken from it. `references`: index -> number of
-    words. `truncated`: the semantic part does not see all of the prediction.
-    """
-
-    row: Row
-    words: Words | list[str]
-    references: dict[int, int]
-    task: RowTask
-    truncated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +107,11 @@ class Smile:
         if isinstance(encoder, str) or not hasattr(encoder, "encode"):
             raise UsageError(f"Smile takes an encoder: for a model by name, Smile.from_pretrained({encoder!r})")
         self.encoder = encoder
-        self.profile = _profile(profile)
+        self.profile = profile_named(profile)
         self.weight = self.profile.weight if weight is None else weight
         if not isinstance(self.weight, (int, float)) or not 0 <= self.weight <= 1:
             raise UsageError(f"the weight of the semantic part lies between 0 and 1, not at {self.weight!r}")
-        self.exact = _exact(self.profile, exact)
+        self.exact = self.profile.exact_match(exact)
         if on_empty not in ON_EMPTY:
             raise UsageError(f"on_empty is one of {', '.join(ON_EMPTY)}, not {on_empty!r}")
         self.on_empty = on_empty
@@ -137,6 +125,8 @@ class Smile:
         if self.profile.words == "published":
             noun_lemma("words")  # says at once where the extra is missing
             self._lemma = noun_lemma
+        windows = getattr(encoder, "windows", None)  # an encoder need not tell where it would cut a text
+        self._read = RowReader(self.reading, self.exact, windows, window=long == "window", lemma=self._lemma)
 
     @classmethod
     def from_pretrained(
@@ -206,7 +196,7 @@ class Smile:
                 lexical=float(pairs.lexical[index]),
                 exact=float(pairs.exact[index]),
                 ngram_similarity=float(pairs.ngram[index]),
-                best_ngram=self._as_written(prepared, reference, int(pairs.position[index])),
+                best_ngram=prepared.as_written(reference, int(pairs.position[index])),
             )
             for index, reference in enumerate(prepared.references)
         ]
@@ -263,37 +253,12 @@ class Smile:
         scored = iter(self._assemble(prepared, self._measure(prepared)) if prepared else ())
         return [next(scored) if one is None else one for one, _ in early]
 
-    def _prepare(self, row: Row) -> tuple[RowScore | None, _Prepared | None]:
+    def _prepare(self, row: Row) -> tuple[RowScore | None, Gradable | None]:
         """Either the row's score, where it needs no encoder, or what the encoder needs."""
-        if row.reason is not None:
-            return self._without(row, row.reason), None
-        row = self.reading(row)
-        cut = reference_words if self._lemma is None else self._published
-        references = {index: words for index, text in enumerate(row.references) if len(words := cut(text))}
-        if not references:
-            return self._without(row, "empty_reference"), None
-        if row.prediction is None:
-            return self._without(row, "missing_prediction"), None
-        words = split_words(row.prediction) if self._lemma is None else self._published(row.prediction)
-        if not len(words):
-            return self._empty(row), None
-        windows = self._windows(sentence(row.prediction))
-        wholes = tuple(windows) if self.long == "window" else ()
-        if isinstance(words, Words):
-            task = paper_task(row, words, cast("dict[int, Words]", references), self.exact, wholes)
-        else:
-            published = cast("dict[int, list[str]]", references)
-            task = published_task(row, row.prediction, words, published, self.exact, wholes)
-        sizes = {index: len(reference) for index, reference in references.items()}
-        return None, _Prepared(row, words, sizes, task, len(windows) > 1 and self.long == "truncate")
-
-    def _windows(self, text: str) -> list[str]:
-        """The pieces that the encoder reads of a long text, where it can tell."""
-        cut = getattr(self.encoder, "windows", None)
-        return cut(text) if cut is not None else [text]
-
-    def _published(self, text: str) -> list[str]:
-        return published_words(text, cast("Callable[[str], str]", self._lemma))
+        found = self._read(row)
+        if isinstance(found, Gradable):
+            return None, found
+        return self._empty(row) if found == "empty_prediction" else self._without(row, found), None
 
     def _without(self, row: Row, reason: str) -> RowScore:
         nothing = (None,) * 9
@@ -321,7 +286,7 @@ class Smile:
             harmonic=None if self._lemma is None else 0.0,
         )
 
-    def _measure(self, prepared: Sequence[_Prepared]) -> _PairArrays:
+    def _measure(self, prepared: Sequence[Gradable]) -> _PairArrays:
         plan = build_plan(one.task for one in prepared)
         found = measure(plan, self.encoder, shift=self.profile.shifted)
         words_part = found.ngram if self.exact == "off" else lexical(plan.exact, found.ngram)
@@ -338,7 +303,7 @@ class Smile:
             row_offset=plan.row_offset,
         )
 
-    def _assemble(self, prepared: Sequence[_Prepared], pairs: _PairArrays) -> list[RowScore]:
+    def _assemble(self, prepared: Sequence[Gradable], pairs: _PairArrays) -> list[RowScore]:
         _, best = segmented_max(pairs.score, pairs.row_offset)
         bins = bin_index(pairs.score[best])
         published = self._lemma is not None
@@ -355,7 +320,7 @@ class Smile:
                     lexical=float(pairs.lexical[pair]),
                     exact=float(pairs.exact[pair]),
                     ngram_similarity=float(pairs.ngram[pair]),
-                    best_ngram=self._as_written(one, reference, int(pairs.position[pair])),
+                    best_ngram=one.as_written(reference, int(pairs.position[pair])),
                     best_reference=reference,
                     bin=int(bins[number]),
                     verdict=self._verdict(score, flags),
@@ -368,35 +333,13 @@ class Smile:
             )
         return scored
 
-    def _flags(self, one: _Prepared) -> list[str]:
+    def _flags(self, one: Gradable) -> list[str]:
         found = row_flags(one.row.question, one.row.references, one.row.prediction or "")
         return [*found, "truncated"] if one.truncated else list(found)
 
     def _verdict(self, score: float, flags: Sequence[str]) -> str:
         verdict = self.rule(score)
         return decide([name for name in flags if name in FLAGS], verdict) if self.guards else verdict
-
-    def _as_written(self, one: _Prepared, reference: int, position: int) -> str:
-        size = one.references[reference]
-        if isinstance(one.words, Words):
-            return one.words.as_written(position, min(size, len(one.words)))
-        return " ".join(one.words[position : position + size])
-
-
-def _profile(name: str) -> Profile:
-    if name not in PROFILES:
-        raise UsageError(f"no profile is called {name!r}: there are {' and '.join(PROFILES)}")
-    return PROFILES[name]
-
-
-def _exact(profile: Profile, exact: str | None) -> Exact:
-    if exact is None:
-        return profile.exacts[0]
-    if exact not in get_args(Exact) or exact not in profile.exacts:
-        raise UsageError(
-            f"profile {profile.name!r} knows no exact match {exact!r}: there are {' and '.join(profile.exacts)}"
-        )
-    return exact
 
 
 def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from smile_lite.errors import UsageError
 from smile_lite.plan import PairTask, RowTask
 from smile_lite.text import (
     LONGEST_NGRAM,
@@ -31,6 +32,7 @@ __all__ = [
     "Exact",
     "Profile",
     "paper_task",
+    "profile_named",
     "published_task",
     "reference_side",
     "reference_words",
@@ -52,6 +54,16 @@ class Profile:
     words: str
     shifted: bool
 
+    def exact_match(self, name: str | None) -> Exact:
+        """The exact match of a name; its default for None. Raises UsageError for one that the profile does not know."""
+        if name is None:
+            return self.exacts[0]
+        for exact in self.exacts:
+            if exact == name:
+                return exact
+        known = " and ".join(self.exacts)
+        raise UsageError(f"profile {self.name!r} knows no exact match {name!r}: there are {known}")
+
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
@@ -59,6 +71,13 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         "reference": Profile("reference", weight=0.5, exacts=("off", "fraction"), words="published", shifted=False),
     }
 )
+
+
+def profile_named(name: str) -> Profile:
+    """Raises UsageError for a profile that does not exist."""
+    if name not in PROFILES:
+        raise UsageError(f"no profile is called {name!r}: there are {' and '.join(PROFILES)}")
+    return PROFILES[name]
 
 
 def reference_words(reference: str) -> Words:

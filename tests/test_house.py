@@ -23,7 +23,7 @@ PACKAGE = ROOT / "smile_lite"
 # Imports go down only; on one floor they may go sideways, but not in a circle.
 FLOORS = [
     {"errors", "extras", "rows", "text", "machine"},
-    {"plan", "scoring", "tasks", "guards", "reading"},
+    {"plan", "scoring", "tasks", "guards", "reading", "gradable"},
     {"manifest", "checkpoint", "sources", "store", "models", "convert", "tokenizer"}
     | {"session", "onnx_model", "encoder", "pairs", "pairwise", "health", "lemmas"}
     | {"chat", "generate"},
