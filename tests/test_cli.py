@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -257,9 +258,7 @@ def test_a_wrong_file_is_told_before_a_model_is_fetched(run: Runner, tmp_path: P
 
 def test_a_damaged_model_is_refused_with_exit_3(run: Runner, minilm: PulledModel, tmp_path: Path) -> None:
     copy = tmp_path / "home" / "models" / minilm.folder.name
-    copy.mkdir(parents=True)
-    for name in ("lock.json", *minilm.files):
-        (copy / name).write_bytes((minilm.folder / name).read_bytes())
+    shutil.copytree(minilm.folder, copy)  # with what other tests converted since the fixture was made
     env = {"SMILE_LITE_HOME": str(tmp_path / "home")}
     assert run("score", "-", stdin=TWO, env=env).code == 0
     content = bytearray((copy / "model.safetensors").read_bytes())
@@ -329,18 +328,30 @@ def test_a_reader_that_stops_early_is_no_error(tmp_path: Path) -> None:
     assert done.returncode == 141  # as a shell reports SIGPIPE; 0 or 1 would speak of a gate that was never asked
 
 
+LONG = 1100  # rows: more than two chunks
+
+
 def long_file(folder: Path) -> Path:
-    rows = ({"answer": f"alpha {n}", "pred": f"beta {n} gamma delta"} for n in range(1500))
+    rows = ({"answer": f"alpha {n}", "pred": f"beta {n} gamma delta"} for n in range(LONG))
     (folder / "long.jsonl").write_text(jsonl(*rows))
     return folder / "long.jsonl"
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what a run over the long file that nobody stops leaves."""
+    folder = tmp_path_factory.mktemp("whole")
+    long_file(folder)
+    words = ["score", "long.jsonl", "-o", "out.jsonl", "--summary", "out.json"]
+    subprocess.run([sys.executable, "-m", "smile_lite", *words], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_stopped_run_keeps_what_was_finished_and_another_goes_on(
-    run: Runner, tmp_path: Path, how: signal.Signals
+    run: Runner, tmp_path: Path, whole: Path, how: signal.Signals
 ) -> None:
     long_file(tmp_path)
-    assert run("score", "long.jsonl", "-o", "whole.jsonl", "--summary", "whole.json").code == 0
     process = subprocess.Popen(
         [sys.executable, "-m", "smile_lite", "score", "long.jsonl", "-o", "out.jsonl"],
         cwd=tmp_path,
@@ -357,7 +368,7 @@ def test_a_stopped_run_keeps_what_was_finished_and_another_goes_on(
     assert b"Traceback" not in err
     assert not (tmp_path / "out.jsonl").exists()
     finished = part.read_bytes().count(b"\n")
-    assert 0 < finished < 1500
+    assert 0 < finished < LONG
     part.write_bytes(part.read_bytes() + b'{"id": 99, "half a li')  # as a full disk or a pulled plug leaves it
     refused = run("score", "long.jsonl", "-o", "out.jsonl", "--resume", "--weight", "0.4")
     assert refused.code == 2
@@ -365,8 +376,8 @@ def test_a_stopped_run_keeps_what_was_finished_and_another_goes_on(
     done = run("score", "long.jsonl", "-o", "out.jsonl", "--resume", "--summary", "out.json")
     assert done.code == 0, done.err
     assert f"going on behind {finished} rows" in done.err
-    assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
-    assert (tmp_path / "out.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
+    assert (tmp_path / "out.jsonl").read_bytes() == (whole / "out.jsonl").read_bytes()
+    assert (tmp_path / "out.json").read_bytes() == (whole / "out.json").read_bytes()
     assert not part.exists()
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import resource
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unicodedata import combining
@@ -642,22 +643,24 @@ def test_a_table_of_huge_texts_takes_no_time_to_speak_of() -> None:
 # -- writing
 
 
-@pytest.fixture
+@contextmanager
 def small_disk() -> Iterator[None]:
-    """No file grows over 1000 bytes."""
+    """No file grows over 1000 bytes, for the block alone: the test run's own report may go to one."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.usefixtures("small_disk")
 def test_a_full_disk_is_told_and_what_was_finished_is_kept(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=r"cannot write .*a.csv: "), atomic_text_writer(tmp_path / "a.csv") as out:
+    told = pytest.raises(OutputError, match=r"cannot write .*a.csv: ")
+    with small_disk(), told, atomic_text_writer(tmp_path / "a.csv") as out:
         out.write("x" * 5000)
     assert list(tmp_path.iterdir()) == []
     kept = pytest.raises(OutputError, match=r"what was finished is in a.jsonl.part, and --resume goes on")
-    with kept, resumable_text_writer(tmp_path / "a.jsonl") as out:
+    with small_disk(), kept, resumable_text_writer(tmp_path / "a.jsonl") as out:
         for _ in range(500):
             out.write("finished\n")
             out.flush()
