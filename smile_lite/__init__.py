@@ -9,23 +9,31 @@ __version__ = "0.1.0"
 _HOMES = {  # loaded when first asked for, so that `smile-lite --help` imports neither numpy nor onnxruntime
     "Encoder": "smile_lite.encoder",
     "OnnxEncoder": "smile_lite.encoder",
+    "PreparedSet": "smile_lite.prepared",
+    "ReadOptions": "smile_lite.rows",
     "Report": "smile_lite.report",
     "Row": "smile_lite.rows",
     "RowScore": "smile_lite.report",
     "Smile": "smile_lite.metric",
     "SmileLiteError": "smile_lite.errors",
+    "join_prepared": "smile_lite.prepared",
+    "open_prepared": "smile_lite.prepared",
     "read_rows": "smile_lite.rows",
 }
 
 __all__ = [
     "Encoder",
     "OnnxEncoder",
+    "PreparedSet",
+    "ReadOptions",
     "Report",
     "Row",
     "RowScore",
     "Smile",
     "SmileLiteError",
     "__version__",
+    "join_prepared",
+    "open_prepared",
     "read_rows",
 ]
 
@@ -33,8 +41,9 @@ if TYPE_CHECKING:
     from smile_lite.encoder import Encoder, OnnxEncoder
     from smile_lite.errors import SmileLiteError
     from smile_lite.metric import Smile
+    from smile_lite.prepared import PreparedSet, join_prepared, open_prepared
     from smile_lite.report import Report, RowScore
-    from smile_lite.rows import Row, read_rows
+    from smile_lite.rows import ReadOptions, Row, read_rows
 
 
 def __getattr__(name: str) -> Any:
