@@ -103,9 +103,9 @@ def prepare(
     }
     run = _Run(Path(target), chosen, key, progress or Progress())
     if run.target.exists():
+        run.check_target()
         if not force:
             return run.add_vectors(encoders)
-        run.check_replaceable()
     with run.working(resume=resume):
         run.make_rows(generator, merged_lines(merge, key, chosen) if merge else None)
         run.make_texts()
@@ -127,10 +127,12 @@ class _Run:
         self._progress = progress
         self._encoders: list[dict[str, Any]] = []
 
-    def check_replaceable(self) -> None:
-        """Raises OutputError where the target is no prepared set, so that `force` deletes nothing else."""
+    def check_target(self) -> None:
+        """Raises OutputError where the target is there and no prepared set: neither is it used, nor does `force` delete
+        it.
+        """
         if not (self.target / "manifest.json").is_file():
-            raise OutputError(f"{self.target} is no prepared set: it is not replaced")
+            raise OutputError(f"{self.target} is there and is no prepared set: choose another name for it")
 
     def add_vectors(self, encoders: Sequence[Encoder]) -> PreparedSet:
         """The vectors of encoders that the finished target lacks. Raises UsageError where it is of something else."""

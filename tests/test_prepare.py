@@ -321,7 +321,7 @@ def test_a_folder_of_something_else_is_refused_and_replaced_by_force_only(
     stranger = tmp_path / "mine"
     stranger.mkdir()
     (stranger / "letter.txt").write_text("keep me")
-    with pytest.raises(OutputError, match="is no prepared set"):
+    with pytest.raises(OutputError, match="is there and is no prepared set"):
         prepare(rows, stranger, generator=TemplateGenerator(), force=True)
     assert (stranger / "letter.txt").exists()
 
@@ -407,7 +407,7 @@ def test_allow_missing_leaves_those_rows_unscored_and_says_which(made: PreparedS
 def test_without_ids_predictions_join_by_question_and_line_numbers_are_no_ids(tmp_path: Path) -> None:
     rows = [{"question": f"q {n}", "reference": f"r{n}"} for n in range(3)]
     made = prepare(the_set(tmp_path, rows), tmp_path / "p", generator=TemplateGenerator())
-    run = predictions(tmp_path, [{"question": f" q  {n}", "prediction": "x", "note": n} for n in (2, 0, 1)])
+    run = predictions(tmp_path, [{"question": f" Q  {n}?", "prediction": "x", "note": n} for n in (2, 0, 1)])
     joined = join_prepared(made, run)
     assert joined.by == "question"
     assert [row.references for row in joined.rows] == [("r2",), ("r0",), ("r1",)]

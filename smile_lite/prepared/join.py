@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from smile_lite.errors import InputError
-from smile_lite.text import sentence
+from smile_lite.text import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -88,9 +88,14 @@ def _key(row: Row, by: str, file: str | None) -> str:
         if row.numbered:
             raise InputError("the row has no id to join by", file=file, line=row.line, field="id")
         return str(row.id)
-    if row.question is None or not sentence(row.question):
+    if not _asked(row.question):
         raise InputError("the row has neither id nor question to join by", file=file, line=row.line, field="question")
-    return sentence(row.question)
+    return _asked(row.question)
+
+
+def _asked(question: str | None) -> str:
+    """The words of a question: case, spaces and punctuation do not make it another."""
+    return " ".join(split_words(question or "").keys)
 
 
 def _by_question(rows: Sequence[Row], prepared: PreparedSet) -> Mapping[str, Row]:
@@ -98,7 +103,7 @@ def _by_question(rows: Sequence[Row], prepared: PreparedSet) -> Mapping[str, Row
     for row in rows:
         if row.question is None:
             continue
-        first = table.setdefault(sentence(row.question), row)
+        first = table.setdefault(_asked(row.question), row)
         if (first.references, first.synthetic) != (row.references, row.synthetic):
             raise InputError(
                 f"rows {first.id!r} and {row.id!r} have one question and different references: a join needs ids",
@@ -109,9 +114,9 @@ def _by_question(rows: Sequence[Row], prepared: PreparedSet) -> Mapping[str, Row
 
 
 def _merged(row: Row, match: Row, file: str | None) -> Row:
-    ours = {"question": sentence(match.question or ""), "references": match.references, "synthetic": match.synthetic}
+    ours = {"question": _asked(match.question), "references": match.references, "synthetic": match.synthetic}
     theirs = {
-        "question": sentence(row.question or ""),
+        "question": _asked(row.question),
         "references": row.references,
         "synthetic": row.synthetic if any(row.synthetic) else (),
     }
