@@ -78,7 +78,10 @@ class LlamaChat:
             opening, whole = self._tokens(messages[:-1], ask=False), self._tokens(messages, ask=True)
             self._make_room(len(whole) + max_tokens)
             self._keep_only(opening if whole[: len(opening)] == opening else [])
-            done = self._model.create_completion(whole, max_tokens=max_tokens, **_GREEDY)
+            try:
+                done = self._model.create_completion(whole, max_tokens=max_tokens, **_GREEDY)
+            except (RuntimeError, ValueError) as error:
+                raise NoReply(f"{self.name} could not go through the conversation: {error}") from None
             return str(done["choices"][0]["text"])
 
     def close(self) -> None:
@@ -100,8 +103,9 @@ class LlamaChat:
         """The conversation in tokens; with `ask` up to where the reply begins."""
         if not messages:
             return []
-        try:
-            text = self._rendered(messages, ask)
+        data = [{**message, "content": message["content"].replace("<|", "< |")} for message in messages]
+        try:  # "<|" opens the marks of most templates: what a row holds ends no turn and begins none
+            text = self._rendered(data, ask)
         except Exception as error:  # a template raises errors of its own making and of its library's
             raise NoReply(f"the chat template of {self._file.path.name} refuses the conversation: {error}") from None
         tokens: list[int] = self._model.tokenize(text.encode("utf-8", "replace"), add_bos=False, special=True)
