@@ -91,8 +91,9 @@ class RowReader:
         return Gradable(row, words, {index: len(one) for index, one in references.items()}, task, truncated)
 
     def _wholes(self, row: Row) -> tuple[tuple[str, ...], bool]:
-        windows = self._windows(sentence(row.prediction or ""))
-        return (tuple(windows), False) if self._window else ((), len(windows) > 1)
+        text = sentence(row.prediction or "")
+        windows = self._windows(text)
+        return (tuple(windows), False) if self._window else ((text,), len(windows) > 1)
 
 
 def _in_one(text: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from smile_lite.generate.prompts import ATTEMPTS, PROMPT_VERSION, messages
 from smile_lite.generate.template import TEMPLATE_VERSION, template_answer
 from smile_lite.text import sentence, split_words
+from smile_lite.text.reasoning import without_reasoning
 
 if TYPE_CHECKING:
     from smile_lite.chat.protocol import ChatModel
@@ -81,12 +82,11 @@ class ChatGenerator:
         return _tidy(self.model.reply(messages(asked, wanted, attempt), max_tokens=32 + 3 * words))
 
 
-_REASONING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _LABEL = re.compile(r"(?:sentence|statement|answer)\s*:\s*", re.IGNORECASE)
 
 
 def _tidy(reply: str) -> str:
-    lines = [line.strip() for line in _REASONING.sub("", reply).splitlines()]
+    lines = [line.strip() for line in without_reasoning(reply).splitlines()]
     first = _LABEL.sub("", next((line for line in lines if line), ""), count=1).strip().strip("*")
     if len(first) > 1 and first[0] + first[-1] in ('""', "“”", "''"):
         first = first[1:-1].strip()
